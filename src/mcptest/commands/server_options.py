@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from mcptest.commands.command_line import repeat_line, server_options
 from mcptest.commands.options import duration, server_words, startup_of, wanted_revision
-from mcptest.core.errors import ErrorKind, ExitCode, PeerError, UsageError
+from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
+from mcptest.core.redaction import redaction
 from mcptest.core.spelling import close_matches
 from mcptest.session.connection import Stopped
 from mcptest.session.pages import named_items
@@ -107,6 +108,8 @@ def exploring(
             yield Explored(named, subject, copy.path if copy is not None else None)
     except Stopped:
         raise ended_before_meeting(arguments, stop) from None
+    except McptestError as error:  # the server's own words may be in it
+        raise error.masked(redaction.masker.cut_text) from None
     finally:
         if copy is not None:
             copy.remove()

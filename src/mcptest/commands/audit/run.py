@@ -21,7 +21,7 @@ from mcptest.commands.server_options import (
     out_of_time,
     repeat_command,
 )
-from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.errors import UsageError
 from mcptest.probe.audit_run import Audit, AuditOrder
 from mcptest.probe.starter_suites import place_starters, starters_of_audit, written_server
 from mcptest.report.audit import AuditReport
@@ -34,10 +34,7 @@ def run_audit(arguments: argparse.Namespace) -> int:
     with captures_for_html(arguments):
         with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
             stop.limit = limit_of(arguments)
-            try:
-                audit = _audit(arguments, explored)
-            except McptestError as error:
-                raise error.masked(explored.subject.masker.cut_text) from None
+            audit = _audit(arguments, explored)
             was_cut = audit.interrupted and stop.is_out_of_time
             explored.subject.close()  # only now it is known whether its capture is whole
             report = audit.report(out_of_time(arguments) if was_cut else "")

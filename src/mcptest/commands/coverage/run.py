@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from mcptest import __version__
 from mcptest.commands.reporting import code_of_report, conclude
 from mcptest.commands.server_options import close_and_say_notes, exploring
-from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.errors import UsageError
 from mcptest.core.safe_text import show
 from mcptest.probe.live_server import OfferedItems
 from mcptest.report.coverage import (
@@ -50,15 +50,12 @@ def run_coverage(arguments: argparse.Namespace) -> int:
     # A fixture of the suite's own is not needed to read what its tests assert on.
     loaded = load_suites(paths, fixture=arguments.fixture or os.devnull, server_given=True)
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
-        try:
-            subject = explored.subject
-            offer, named = subject.offer(), subject.client.server.info.get("name")
-            server = str(named or subject.masker.text(subject.target.label))
-            report = coverage_of(
-                offer, loaded.suite.tests, server=server, kinds=kinds, threshold=arguments.threshold
-            )
-        except McptestError as error:
-            raise error.masked(explored.subject.masker.cut_text) from None
+        subject = explored.subject
+        offer, named = subject.offer(), subject.client.server.info.get("name")
+        server = str(named or subject.masker.text(subject.target.label))
+        report = coverage_of(
+            offer, loaded.suite.tests, server=server, kinds=kinds, threshold=arguments.threshold
+        )
         captured = close_and_say_notes(explored)
     written = conclude(arguments, report)
     code = code_of_report(report, "the server offers nothing that could be covered")

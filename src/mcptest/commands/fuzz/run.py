@@ -21,14 +21,11 @@ from mcptest.commands.server_options import (
     out_of_time,
     repeat_command,
 )
-from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.errors import UsageError
 from mcptest.core.message import ABSENT
 from mcptest.probe.live_server import Subject
 from mcptest.probe.suites.settings import cores
-from mcptest.report.fuzz import (
-    FuzzedTool,
-    FuzzReport,
-)
+from mcptest.report.fuzz import FuzzedTool, FuzzReport
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 
 if TYPE_CHECKING:
@@ -50,10 +47,7 @@ def run_fuzz(arguments: argparse.Namespace) -> int:
         arguments.seed = secrets.randbelow(_LARGEST_SEED)
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
         stop.limit = limit_of(arguments)
-        try:
-            report = _fuzzed(arguments, explored, stop)
-        except McptestError as error:
-            raise error.masked(explored.subject.masker.cut_text) from None
+        report = _fuzzed(arguments, explored, stop)
         saved = _save(arguments, explored, report)
     written = conclude(arguments, report, in_step_summary=True)
     hint = ": --include-writes fuzzes tools that may write" if report.skipped else ""

@@ -15,7 +15,7 @@ from mcptest.commands.server_options import (
     close_and_say_notes,
     exploring,
 )
-from mcptest.core.errors import ExitCode, McptestError
+from mcptest.core.errors import ExitCode
 from mcptest.probe.starter_suites import place_starters, starters_of_offer, written_server
 from mcptest.report.starter_files import placed_lines
 from mcptest.schema.plausible import unchecked_schemas
@@ -37,10 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     # As a suite does that declares nothing: it would not be shown the others either.
     with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
-        try:
-            return max(_generate(arguments, explored, stop), close_and_say_notes(explored))
-        except McptestError as error:
-            raise error.masked(explored.subject.masker.cut_text) from None
+        return max(_generate(arguments, explored, stop), close_and_say_notes(explored))
 
 
 def _generate(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> int:

@@ -15,7 +15,7 @@ from mcptest.commands.command_line import repeat_line, server_options
 from mcptest.commands.golden_answers import keep_first_answers
 from mcptest.commands.options import duration
 from mcptest.commands.server_options import Explored, exploring
-from mcptest.core.errors import ExitCode, McptestError, UsageError
+from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.redaction import is_credential_header
 from mcptest.core.safe_text import show
 from mcptest.probe.audit_run import DOUBTFUL, Audit, AuditOrder
@@ -43,10 +43,7 @@ def run_init(arguments: argparse.Namespace) -> int:
         return _write_example(arguments)
     # As a suite does that declares nothing: else its tests would see another server.
     with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
-        try:
-            code, server = _write_suite(arguments, explored)
-        except McptestError as error:
-            raise error.masked(explored.subject.masker.cut_text) from None
+        code, server = _write_suite(arguments, explored)
     target = explored.target
     del explored  # and with it what the server said, which may be large
     if server is not None:  # when the server that was explored is gone: the tests have their own

@@ -20,11 +20,11 @@ from mcptest.commands.live_display import live_progress
 from mcptest.commands.reporting import captures_for_html, code_of_report, conclude, forms_of
 from mcptest.commands.server_options import Explored, exploring, repeat_command
 from mcptest.core.capture import Frame
-from mcptest.core.errors import ExitCode, McptestError, UsageError
+from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.message import ABSENT, Kind
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
-from mcptest.probe.live_server import OfferedItems, RequestOutcome, Subject
+from mcptest.probe.live_server import OfferedItems, RequestOutcome, Subject, head_of
 from mcptest.report.lint import LintReport, rule_lines
 from mcptest.report.problems import problems_of
 from mcptest.report.progress import Progress
@@ -55,17 +55,12 @@ def run_lint(arguments: argparse.Namespace) -> int:
 def _lint_and_report(
     arguments: argparse.Namespace, rules: Sequence[LintRule], limits: LintLimits
 ) -> int:
-    begun = time.monotonic()
-    started = datetime.now(UTC).isoformat(timespec="seconds")
     look = _from_file if arguments.tools else _from_server
     report = replace(
         look(arguments, rules, limits),
         strict=arguments.strict,
         profile=arguments.profile,
         threshold=arguments.threshold or None,  # 0 is mcp-assert's way to say: none
-        tool=f"mcptest {__version__}",
-        started=started,
-        duration_ms=round((time.monotonic() - begun) * 1000),
     )
     file, run = str(arguments.tools or ""), report.as_run()
     forms = forms_of(
@@ -112,46 +107,40 @@ def _from_file(
         raise UsageError("--tools reads a file: give it or a server, not both")
     if arguments.call_tools or arguments.detect_nondeterminism:
         raise UsageError("a file can't be called: --call-tools needs --server")
+    begun, started = time.monotonic(), datetime.now(UTC)
     listed = listed_in(arguments.tools)
     surface = surface_of(*(listed.lists.get(name, ()) for name in LISTS))
+    findings = tuple(lint(surface, rules, limits))
     return LintReport(
+        tool=f"mcptest {__version__}",
         server_name=listed.server,
         server_version=listed.version,
+        started=started.isoformat(timespec="seconds"),
+        duration_ms=round((time.monotonic() - begun) * 1000),
         **_counts(surface),
-        findings=tuple(lint(surface, rules, limits)),
+        findings=findings,
         notes=listed.notes,
-        tokens=surface.size // 4,
     )
 
 
 def _from_server(
     arguments: argparse.Namespace, rules: Sequence[LintRule], limits: LintLimits
 ) -> LintReport:
+    begun = time.monotonic()
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
         subject = explored.subject
-        try:
-            offer = subject.offer()
-            info, met = subject.client.server.info, subject.client.met
-            called, notes = _findings_of_calls(arguments, explored, offer, rules, limits)
-        except Stopped:
-            raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
-        except McptestError as error:
-            raise error.masked(subject.masker.cut_text) from None
+        offer = subject.offer()
+        info, met = subject.client.server.info, subject.client.met
+        called, notes = _findings_of_calls(arguments, explored, offer, rules, limits)
         subject.close()  # only now it is known whether its capture is whole
         mask = subject.masker.text
     surface = surface_of(*map(list, (offer.tools, offer.prompts, offer.resources, offer.templates)))
     return LintReport(
-        server=mask(explored.target.label),
-        server_name=str(info.get("name", "")),
-        server_version=str(info.get("version", "")),
-        transport=met.transport,
-        revision=met.revision.value,
-        revision_reason=mask(met.reason),
+        **head_of(explored.target, info, met, begun),
         **_counts(surface),
         findings=(*lint(surface, rules, limits), *called),
         problems={method: mask(reason) for method, reason in offer.problems.items()},
         notes=(*notes, *subject.notes),
-        tokens=surface.size // 4,
         interrupted=stop.is_set(),
     )
 
@@ -179,7 +168,8 @@ def _findings_of_calls(
 
 def _counts(surface: Surface) -> dict[str, Any]:
     kinds = ("tools", "prompts", "resources", "templates")
-    return {kind: len(getattr(surface, kind)) for kind in kinds}
+    counts = {kind: len(getattr(surface, kind)) for kind in kinds}
+    return {**counts, "tokens": surface.size // 4}
 
 
 def _repeat(arguments: argparse.Namespace) -> str:
