@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from mcptest.core.errors import PeerError
 from mcptest.core.message import json_type
 from mcptest.core.safe_text import show
-from mcptest.probe.hint_checks import Verifier
+from mcptest.probe.hint_checks import Verifier, claimed
 from mcptest.probe.live_server import OfferedItems, OutcomeKind, RequestOutcome, Subject, head_of
 from mcptest.report.audit import (
     ITEM_TYPES,
@@ -336,9 +336,7 @@ class Audit:
     def _claims(
         self, verifier: Verifier, tool: Mapping[str, Any], item: AuditItem
     ) -> tuple[Claim, ...]:
-        hints = tool.get("annotations")
-        hints = hints if isinstance(hints, Mapping) else {}
-        made = [hint for hint in ("readOnlyHint", "idempotentHint") if hints.get(hint) is True]
+        made = claimed(tool)
         if item.duration_ms > _SLOW_MS and made:
             slow = f"it took {item.duration_ms / 1000:.0f} s, and was not called again"
             return (Claim(made[0], None, slow),)

@@ -20,6 +20,7 @@ from mcptest.core.safe_text import show
 from mcptest.probe.live_server import OfferedItems, Subject
 from mcptest.report.audit import Claim
 from mcptest.session.pages import named_items
+from mcptest.session.tool_safety import hints_of
 
 _READS = 20
 """Resources that are looked at, at the most."""
@@ -35,6 +36,12 @@ _LARGEST = 16 * 1024 * 1024
 
 _ANSWER = "the answer of "
 _RESOURCE = "resource "
+
+
+def claimed(tool: Mapping[str, Any]) -> list[str]:
+    """The hints of a tool that can be held against what happens."""
+    hints = hints_of(tool)
+    return [hint for hint in ("readOnlyHint", "idempotentHint") if hints.get(hint) is True]
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -139,12 +146,10 @@ class Verifier:
         self, tool: Mapping[str, Any], arguments: Mapping[str, Any], timeout: float
     ) -> tuple[Claim, ...]:
         """Each hint that can be held against what happens; the tool is called twice."""
-        hints = tool.get("annotations")
-        hints = hints if isinstance(hints, Mapping) else {}
-        reads = hints.get("readOnlyHint") is True
-        same = hints.get("idempotentHint") is True
-        if not reads and not same:
+        made = claimed(tool)
+        if not made:
             return ()
+        reads = made[0] == "readOnlyHint"
         name = str(tool["name"])
         # What a witness does is not what the tool does: it is asked before the first look and
         # after the last one. Its own answer may change when it is called.
@@ -159,19 +164,15 @@ class Verifier:
         seen = Sight({**after.digests, **self._answers(witnesses)}, after.restarts)
         if self._subject.restarts != restarts or after.restarts != before.restarts:
             self._last = None
-            return tuple(
-                Claim(hint, None, "the server had to be restarted meanwhile")
-                for hint in ("readOnlyHint", "idempotentHint")
-                if hints.get(hint) is True
-            )
+            why = "the server had to be restarted meanwhile"
+            return tuple(Claim(hint, None, why) for hint in made)
 
         def call() -> None:
             self._subject.call(name, arguments, timeout=timeout)
 
-        hint = "readOnlyHint" if reads else "idempotentHint"
         what = "two calls" if reads else "the second call"
         first = before if reads else between
-        return (self._judged(hint, Sight({**first.digests, **said}, 0), seen, what, call),)
+        return (self._judged(made[0], Sight({**first.digests, **said}, 0), seen, what, call),)
 
     def _look(self) -> Sight:
         self._last = looked(self._subject, self._fixture, self._without)

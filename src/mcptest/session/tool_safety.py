@@ -22,14 +22,19 @@ def is_safe(tool: Mapping[str, Any]) -> bool:
 
 def why_not(tool: Mapping[str, Any]) -> str:
     """Why the tool is not called without being asked to; empty when it is safe."""
-    hints = tool.get("annotations")
-    hints = hints if isinstance(hints, Mapping) else {}
+    hints = hints_of(tool)
     reads, destroys = hints.get("readOnlyHint"), hints.get("destructiveHint")
     if destroys is True:
         return "it says that it only reads and that it destroys" if reads else "it may destroy"
     if reads is True:
         return ""
     return "it says that it writes" if reads is False else "it does not say that it only reads"
+
+
+def hints_of(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the tool says of itself in its annotations."""
+    hints = tool.get("annotations")
+    return hints if isinstance(hints, Mapping) else {}
 
 
 def runs_only_as_task(tool: Mapping[str, Any]) -> bool:

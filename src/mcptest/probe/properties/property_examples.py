@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from msgspec.structs import replace
 
+from mcptest.probe.hint_checks import claimed
 from mcptest.probe.properties.example_player import Steps
 from mcptest.probe.properties.message_strategies import (
     almost_valid_arguments,
@@ -159,11 +160,6 @@ def _related(relation: str, claims: Callable[[Mapping[str, Any]], bool], why: st
     return examples
 
 
-def _says(tool: Mapping[str, Any], hint: str) -> bool:
-    hints = tool.get("annotations")
-    return isinstance(hints, Mapping) and hints.get(hint) is True
-
-
 def _has_several_arguments(tool: Mapping[str, Any]) -> bool:
     schema = tool.get("inputSchema")
     members = schema.get("properties") if isinstance(schema, Mapping) else None
@@ -178,11 +174,13 @@ _EXAMPLES: Final[Mapping[str, Callable[[KnownServer], Examples]]] = {
     "conversations": _conversations,
     "idempotent": _related(
         "idempotent",
-        lambda tool: _says(tool, "idempotentHint") and not _says(tool, "readOnlyHint"),
+        lambda tool: claimed(tool) == ["idempotentHint"],
         "no tool that may be called says so",
     ),
     "read-only": _related(
-        "read-only", lambda tool: _says(tool, "readOnlyHint"), "no tool that may be called says so"
+        "read-only",
+        lambda tool: "readOnlyHint" in claimed(tool),
+        "no tool that may be called says so",
     ),
     "argument-order": _related(
         "argument-order", _has_several_arguments, "no tool that may be called has two arguments"
