@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -26,6 +25,7 @@ from mcptest.core.verdict import Outcome, Verdict
 from mcptest.probe.compliance.block import judge_block
 from mcptest.probe.compliance.judging import Tell
 from mcptest.probe.compliance.site import Order
+from mcptest.probe.properties import need_hypothesis
 from mcptest.probe.suites.server_start import ServerFixture, isolate_fixture, understand
 from mcptest.probe.suites.settings import ServerChoice, Settings
 from mcptest.report.compliance.judged_results import (
@@ -301,9 +301,7 @@ def run_properties_lane(lanes: Lanes, how: LaneSettings) -> Iterator[TestResult]
 def _property_reports(
     block: PropertiesBlock, lanes: Lanes, how: LaneSettings
 ) -> Iterator[PropertyReport]:
-    if find_spec("hypothesis") is None:
-        message = "property tests need Hypothesis, which is not installed"
-        raise UsageError(message, hint="pip install 'mcptest[property]'")
+    need_hypothesis()
     from mcptest.probe.counterexamples import read_example
     from mcptest.probe.properties.engine import replay_example, run_properties
     from mcptest.probe.properties.property_order import PropertyOrder

@@ -5,24 +5,23 @@ Needs Hypothesis: `pip install 'mcptest[property]'`. Nothing of it is imported u
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import replace
 
 from mcptest.core.errors import UsageError
-from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision
-from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
-from mcptest.report.property import PropertyReport
+from mcptest.probe.properties import need_hypothesis
+from mcptest.report.property import Counterexample, PropertyReport, counterexample_lines
+from mcptest.report.terminal import Style
 from mcptest.testing.serving import Server
 
 if TYPE_CHECKING:
     from mcptest.probe.properties.crafted import Crafted
-    from mcptest.probe.properties.example_judge import PlayBench, Violation
+    from mcptest.probe.properties.example_judge import PlayBench
     from mcptest.probe.properties.example_player import Steps
     from mcptest.probe.properties.property_order import PropertyOrder
     from mcptest.probe.properties.steps import Offer, Step
@@ -68,14 +67,7 @@ def check_property(
     )
     report = run_properties(order)
     if report.failed:
-        from mcptest.report.property import counterexample_lines
-        from mcptest.report.terminal import Style
-
-        lines = [report.in_words(), report.heading()]  # as `mcptest property` says it
-        for found in report.failures:
-            lines += ["", f"{found.of_property}:"]
-            lines += counterexample_lines(found, Style(unicode=False), verbose=True)
-        raise AssertionError("\n".join(lines))
+        raise _broken(report.failures, report.in_words(), report.heading())
     if not report.examples and not may_be_skipped:
         raise AssertionError(f"nothing was tried: {why_not(report)}")
     return report
@@ -88,21 +80,28 @@ def assert_holds(example: Mapping[str, Any], server: Named, *, timeout: float = 
     """
     __tracebackhide__ = True
     need_hypothesis()
-    from mcptest.probe.properties.engine import assert_example_holds
+    from mcptest.probe.counterexamples import example_of
+    from mcptest.probe.properties.engine import replay_example
 
-    named = Server.of(server)
-    assert_example_holds(example, named.target, timeout=timeout, startup=named.timeout)
+    order = replace(_order(Server.of(server), ()), timeout=timeout, allow_tools=("*",), strict=True)
+    report = replay_example(order, example_of(dict(example), "the example"))
+    for found in report.counterexamples:
+        head = ": ".join(filter(None, (found.rule, found.title, found.message)))
+        raise _broken([found], head)
+
+
+def _broken(failures: Sequence[Counterexample], *head: str) -> AssertionError:
+    """As `mcptest property` says it."""
+    lines = [*head]
+    for found in failures:
+        lines += ["", f"{found.of_property}:"] if found.of_property else []
+        lines += counterexample_lines(found, Style(unicode=False), verbose=True)
+    return AssertionError("\n".join(lines))
 
 
 def why_not(report: PropertyReport) -> str:
     """Why nothing was tried."""
     return "; ".join(f"{one.name}: {one.skipped}" for one in report.properties if one.skipped)
-
-
-def need_hypothesis() -> None:
-    if find_spec("hypothesis") is None:
-        message = "properties need Hypothesis, which is not installed"
-        raise UsageError(message, hint="pip install 'mcptest[property]'")
 
 
 def _order(server: Server, names: Sequence[str]) -> PropertyOrder:
@@ -135,7 +134,6 @@ class Player:
         from mcptest.probe.properties.example_server import ExampleServer
 
         self._allowed = tuple(allow_tools)
-        self._masker = redaction.masker
         self._stage = ExampleServer(replace(_order(Server.of(server), ()), timeout=timeout))
         self._bench: PlayBench | None = None
         self._rude = False
@@ -184,9 +182,12 @@ class Player:
         counted = (Severity.MUST, Severity.SHOULD) if strict else (Severity.MUST,)
         broken = [one for one in bench.judged(steps) if one.severity in counted]
         if broken:
-            text = "\n".join(self._violation_lines(steps, broken[0]))
+            from mcptest.probe.properties.property_run import told
+
+            found = told(self._stage, steps, broken[0])
+            error = _broken([found], f"{found.rule} {found.title}".strip())
             bench.renew()  # what it left behind is no matter of the next example
-            raise AssertionError(text)
+            raise error
 
     def _bench_for(self, *, rude: bool) -> PlayBench:
         """Who was rude once is judged by fewer rules, so politeness begins with a new session."""
@@ -199,16 +200,3 @@ class Player:
             judge = Judge(self.revision, self.transport, rude=rude)
             self._bench = PlayBench(self._stage, judge)
         return self._bench
-
-    def _violation_lines(self, steps: Steps, found: Violation) -> Iterator[str]:
-        from mcptest.probe.properties.property_run import lines_of
-
-        mask = self._masker.text
-        rule = f"{found.rule} " if found.rule else ""
-        yield f"{rule}{found.title} ({found.severity.value}): {show(mask(found.message), 400)}"
-        if found.expected:
-            yield f"expected {show(mask(found.expected), 300)}"
-        yield from (f"{n}. {show(mask(one.words), 400)}" for n, one in enumerate(steps, 1))
-        for line in lines_of(self._stage, found, self._masker):
-            here = " <== here" if line.at_fault else ""
-            yield f"   {line.sender or 'note'}: {line.text}{here}"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from pathlib import Path
 
 from mcptest.commands.options import add_common_options, add_server_options
 from mcptest.commands.reporting import add_report_options
-from mcptest.core.errors import UsageError
+from mcptest.probe.properties import need_hypothesis
 
 TIMEOUT = "5s"
 
@@ -44,16 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    _need_hypothesis()
+    need_hypothesis()
     from mcptest.commands.property.run import run_property
 
     return run_property(arguments)
-
-
-def _need_hypothesis() -> None:
-    """It is an extra: a third of our size, which no other command needs."""
-    if find_spec("hypothesis") is None:
-        raise UsageError(
-            "property tests need Hypothesis, which is not installed",
-            hint="pip install 'mcptest[property]'",
-        )

@@ -7,7 +7,6 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -16,7 +15,7 @@ from mcptest.core.limits import Deadline, cancellation
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import revision_of_wire
 from mcptest.core.safe_text import show
-from mcptest.probe.counterexamples import Examples, SavedExample, example_of
+from mcptest.probe.counterexamples import Examples, SavedExample
 from mcptest.probe.live_server import head_of
 from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
@@ -25,7 +24,6 @@ from mcptest.probe.properties.property_run import PropertyRun
 from mcptest.report.property import PropertyReport, PropertyResult
 from mcptest.schema.plausible import unchecked_schemas
 from mcptest.session.connection import Stopped
-from mcptest.transport.target import Target
 
 # -- Properties on one server, one after the other, and the time that each of them may take ------
 
@@ -186,26 +184,3 @@ def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done])
         strict=order.strict,
         interrupted=done.interrupted,
     )
-
-
-# -- One counterexample as a test ----------------------------------------------------------------
-
-_ANY = ("*",)
-
-
-def assert_example_holds(
-    example: Mapping[str, Any], target: Target, *, timeout: float = 5.0, startup: float = 30.0
-) -> None:
-    """Play the example on a fresh server. Raises AssertionError when it still breaks it."""
-    __tracebackhide__ = True
-    order = PropertyOrder(
-        target=target, allow_tools=_ANY, timeout=timeout, startup=startup, strict=True
-    )
-    report = replay_example(order, example_of(dict(example), "the example"))
-    if report.counterexamples:
-        found = report.counterexamples[0]
-        rule = f"{found.rule}: " if found.rule else ""
-        said = [f"{line.sender or 'note'}: {line.text}" for line in found.lines]
-        steps = [f"{number}. {words}" for number, words in enumerate(found.words, 1)]
-        words = [f"{rule}{found.title}: {found.message}", *steps, *said]
-        raise AssertionError("\n".join(words))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from mcptest.core.capture import AnyRecord, Exited, Frame, HttpResponse, Trouble
 from mcptest.core.masking import Masker
@@ -63,7 +64,6 @@ class PropertyRun:
         self.stage = stage
         self.order = order
         self._examples = examples
-        self._masker = redaction.masker
         self._begun = time.monotonic()
         self._trial: Trial | None = None
         self._found: list[Counterexample] = []
@@ -361,29 +361,17 @@ class PropertyRun:
         self._examples.keep(example)
         trial.bench.learn(steps, found)
         self._capture(example.name, found)
-        mask, tape, order = self._masker.text, found.tape or self.stage.tape, self.order
+        repeat = self.order.repeat
         self._found.append(
-            Counterexample(
+            replace(
+                told(self.stage, steps, found),
                 of_property=self.property.name,
-                way=found.way,
-                rule=found.rule,
-                title=found.title,
-                severity=found.severity,
-                message=show(mask(found.message), 400),
-                expected=show(mask(found.expected), 300),
-                actual=show(mask(found.actual), 300),
-                steps=tuple(msgspec.to_builtins(list(steps))),
-                words=tuple(show(mask(step.words), 400) for step in steps),
-                lines=lines_of(self.stage, found, self._masker),
                 first=len(trial.first) or len(steps),
                 tries=tries or trial.shrinking,
                 after=after,
                 again=again,
                 known=known,
-                stderr=tuple(show(mask(line), 300) for line in tape.stderr),
-                repeat=f"{order.repeat} --replay {shlex.quote(example.name)}"
-                if order.repeat
-                else "",
+                repeat=f"{repeat} --replay {shlex.quote(example.name)}" if repeat else "",
                 example=example.name,
             )
         )
@@ -393,7 +381,7 @@ class PropertyRun:
         if self.order.captures is None or self.property.relation:
             return
         tape, target = found.tape or self.stage.tape, self.order.target
-        recorder = Recorder(self.order.captures / f"{name}.jsonl", masker=self._masker)
+        recorder = Recorder(self.order.captures / f"{name}.jsonl", masker=redaction.masker)
         recorder.begin(
             label=target.label,
             transport=tape.transport or target.way,
@@ -410,6 +398,26 @@ class PropertyRun:
 _SHOWN = 400
 _MOST_LINES = 60
 _REFUSED = 400
+
+
+def told(stage: ExampleServer, steps: Steps, found: Violation) -> Counterexample:
+    """What the steps broke on that server, without secrets."""
+    masker, tape = redaction.masker, found.tape or stage.tape
+    mask = masker.text
+    return Counterexample(
+        of_property="",
+        way=found.way,
+        rule=found.rule,
+        title=found.title,
+        severity=found.severity,
+        message=show(mask(found.message), 400),
+        expected=show(mask(found.expected), 300),
+        actual=show(mask(found.actual), 300),
+        steps=tuple(msgspec.to_builtins(list(steps))),
+        words=tuple(show(mask(step.words), 400) for step in steps),
+        lines=lines_of(stage, found, masker),
+        stderr=tuple(show(mask(line), 300) for line in tape.stderr),
+    )
 
 
 def lines_of(stage: ExampleServer, found: Violation, masker: Masker) -> tuple[Line, ...]:
