@@ -26,9 +26,13 @@ from msgspec.structs import replace
 from mcptest.core.revision import Revision
 from mcptest.probe.properties.example_judge import Judge, PlayBench
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
+from mcptest.probe.properties.property_catalogue import (
+    PROPERTIES,
+    KnownServer,
+    PropertyOrder,
+    ground_of,
+)
 from mcptest.probe.properties.property_examples import examples_of
-from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.search import Trial, keep_nothing_here, search
 from mcptest.transport.target import DEMO, Target
 

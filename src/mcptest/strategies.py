@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcptest.probe.properties.crafted import Crafted
 from mcptest.probe.properties.message_strategies import (
     almost_valid_arguments,
     batches,
@@ -21,7 +20,7 @@ from mcptest.probe.properties.message_strategies import (
     responses,
     tool_arguments,
 )
-from mcptest.probe.properties.steps import Offer, Step
+from mcptest.probe.properties.steps import Crafted, Offer, Step
 
 __all__ = [
     "Crafted",

@@ -15,7 +15,7 @@ import pytest
 
 from mcptest.core.limits import Deadline
 from mcptest.probe.properties.engine import run_properties
-from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.probe.properties.property_catalogue import PropertyOrder
 from mcptest.transport.target import Target
 from tests.e2e.driving import Done, mcptest
 

@@ -16,9 +16,7 @@ DECLARING = {"session_rule", "server_rule", "client_rule", "composition_rule"}
 EXCUSED = {
     "mcptest.commands.explain.cli": "an example in the help",
     "mcptest.suite.compliance_block": "an example in the description of a field",
-    "mcptest.probe.properties.crafted": "the one rule that judges every mutation",
-    "mcptest.probe.properties.mutations": "a mutation is sent and names the rules that judge the "
-    "answer, as a row of a corpus does",
+    "mcptest.probe.properties.steps": "the one rule that judges every mutation",
 }
 _ID = re.compile(r"\b[A-Z]{3,8}-\d{3}\b")
 

@@ -12,7 +12,7 @@ from mcptest.core.errors import PeerError, UsageError
 from mcptest.core.revision import Revision
 from mcptest.probe.counterexamples import Examples, SavedExample, example_of, read_example
 from mcptest.probe.properties.engine import replay_example, run_properties
-from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.probe.properties.property_catalogue import PropertyOrder
 from mcptest.report.property import PropertyReport, Way
 from mcptest.transport.target import DEMO, Target
 from tests.properties.every_fault import BUGS

@@ -15,8 +15,8 @@ import pytest
 from mcptest.core.revision import Revision
 from mcptest.probe.counterexamples import Examples, SavedExample, read_example
 from mcptest.probe.properties.engine import run_properties
-from mcptest.probe.properties.property_order import PropertyOrder
-from mcptest.probe.properties.raw_steps import Send
+from mcptest.probe.properties.property_catalogue import PropertyOrder
+from mcptest.probe.properties.steps import Send
 from mcptest.report.property import PropertyReport, PropertyResult
 from mcptest.transport.descendants import tree_of
 from mcptest.transport.target import DEMO, Target

@@ -11,15 +11,21 @@ import pytest
 from mcptest.core.revision import Revision
 from mcptest.probe.counterexamples import Examples
 from mcptest.probe.properties.example_judge import Violation
-from mcptest.probe.properties.example_player import Steps
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer
-from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun
-from mcptest.probe.properties.raw_steps import Relate
 from mcptest.probe.properties.search import Broken, CarriedOver, Trial
 from mcptest.probe.properties.shrinking import plain_ask, plainest, what_it_takes
-from mcptest.probe.properties.steps import AskAtOnce, AskStep, Connect, Notify, Offer, PageStep
+from mcptest.probe.properties.steps import (
+    AskAtOnce,
+    AskStep,
+    Connect,
+    Notify,
+    Offer,
+    PageStep,
+    Relate,
+    Steps,
+)
 from mcptest.report.property import Way
 from mcptest.transport.target import DEMO
 

@@ -17,7 +17,7 @@ import msgspec
 
 from mcptest.core.revision import TIMELINE, Era, Revision
 from mcptest.probe.properties.engine import run_properties
-from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.probe.properties.property_catalogue import PropertyOrder
 from mcptest.report.property import PropertyReport
 from mcptest.transport.target import DEMO, Target, Way
 

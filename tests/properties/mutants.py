@@ -14,7 +14,7 @@ import msgspec
 
 from mcptest.core.revision import parse_revision
 from mcptest.probe.properties.engine import run_properties
-from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.probe.properties.property_catalogue import PropertyOrder
 from mcptest.report.property import Counterexample, Way
 from mcptest.transport.target import Target
 from tests.properties.every_fault import BUGS

@@ -23,7 +23,7 @@ from msgspec import UNSET
 from mcptest.core.errors import UsageError
 from mcptest.core.safe_text import show
 from mcptest.probe.live_server import INTERNAL_ERROR
-from mcptest.probe.properties.example_player import AnyStep, Steps
+from mcptest.probe.properties.steps import AnyStep, Steps
 from mcptest.probe.starter_suites import place_files
 from mcptest.report.fuzz import FuzzFailure, FuzzVerdict
 from mcptest.report.property import Counterexample, PropertyReport

@@ -304,7 +304,7 @@ def _property_reports(
     need_hypothesis()
     from mcptest.probe.counterexamples import read_example
     from mcptest.probe.properties.engine import replay_example, run_properties
-    from mcptest.probe.properties.property_order import PropertyOrder
+    from mcptest.probe.properties.property_catalogue import PropertyOrder
 
     with _suite_server(lanes, how) as server:
         order = PropertyOrder(

@@ -20,11 +20,9 @@ from mcptest.report.terminal import Style
 from mcptest.testing.serving import Server
 
 if TYPE_CHECKING:
-    from mcptest.probe.properties.crafted import Crafted
     from mcptest.probe.properties.example_judge import PlayBench
-    from mcptest.probe.properties.example_player import Steps
-    from mcptest.probe.properties.property_order import PropertyOrder
-    from mcptest.probe.properties.steps import Offer, Step
+    from mcptest.probe.properties.property_catalogue import PropertyOrder
+    from mcptest.probe.properties.steps import Crafted, Offer, Step, Steps
 
     Drawn: TypeAlias = Crafted | Sequence[Step]
 
@@ -105,8 +103,7 @@ def why_not(report: PropertyReport) -> str:
 
 
 def _order(server: Server, names: Sequence[str]) -> PropertyOrder:
-    from mcptest.probe.properties.property_catalogue import PROPERTIES
-    from mcptest.probe.properties.property_order import PropertyOrder
+    from mcptest.probe.properties.property_catalogue import PROPERTIES, PropertyOrder
 
     for name in names:
         if name not in PROPERTIES:
@@ -171,8 +168,7 @@ class Player:
         on from example to example, unless it is to be a `fresh` one. `strict` counts a SHOULD.
         """
         __tracebackhide__ = True
-        from mcptest.probe.properties.crafted import Crafted
-        from mcptest.probe.properties.raw_steps import send_of
+        from mcptest.probe.properties.steps import Crafted, send_of
 
         steps: Steps = (send_of(drawn),) if isinstance(drawn, Crafted) else tuple(drawn)
         # Whether something in them is what no client may send.

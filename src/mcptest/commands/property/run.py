@@ -35,8 +35,7 @@ from mcptest.probe.counterexamples import (
     save_counterexamples,
 )
 from mcptest.probe.properties.engine import replay_example, run_properties
-from mcptest.probe.properties.property_catalogue import PROPERTIES
-from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.probe.properties.property_catalogue import PROPERTIES, PropertyOrder
 from mcptest.probe.properties.search import keep_nothing_here
 from mcptest.probe.starter_suites import written_server
 from mcptest.probe.suites.settings import cores

@@ -18,8 +18,12 @@ from mcptest.core.safe_text import show
 from mcptest.probe.counterexamples import Examples, SavedExample
 from mcptest.probe.live_server import head_of
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
-from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.probe.properties.property_catalogue import (
+    PROPERTIES,
+    KnownServer,
+    PropertyOrder,
+    ground_of,
+)
 from mcptest.probe.properties.property_run import PropertyRun
 from mcptest.report.property import PropertyReport, PropertyResult
 from mcptest.schema.plausible import unchecked_schemas

@@ -20,11 +20,10 @@ from mcptest.core.errors import PeerError
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Finding, Outcome, Severity, Side
-from mcptest.probe.properties.crafted import ALIVE
-from mcptest.probe.properties.example_player import Steps, play, tools_called
+from mcptest.probe.properties.example_player import play, tools_called
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.raw_steps import EveryStep, Played, Send, Sent
-from mcptest.probe.properties.steps import AskStep, Connect
+from mcptest.probe.properties.raw_steps import EveryStep, Played, Sent
+from mcptest.probe.properties.steps import ALIVE, AskStep, Connect, Send, Steps
 from mcptest.report.property import Way
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.corpus.reader import corpus_of

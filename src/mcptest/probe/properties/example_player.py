@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.probe.live_server import INTERNAL_ERROR, OutcomeKind, judged_error
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.raw_steps import (
-    Played,
-    Relate,
-    Send,
-    Sending,
-    called_in,
-)
+from mcptest.probe.properties.raw_steps import Played, Sending, called_in
 from mcptest.probe.properties.steps import (
+    AnyStep,
     AskAtOnce,
     AskStep,
     Cancel,
@@ -28,7 +23,8 @@ from mcptest.probe.properties.steps import (
     Disconnect,
     Notify,
     PageStep,
-    Step,
+    Relate,
+    Send,
     Subscribe,
     Unsubscribe,
 )
@@ -37,9 +33,6 @@ from mcptest.session.client import Reply
 from mcptest.session.connection import Connection, Pending
 from mcptest.session.lifecycle import StatelessLifecycle
 from mcptest.wire.envelope import decode
-
-AnyStep: TypeAlias = Step | Send | Relate
-Steps: TypeAlias = tuple[AnyStep, ...]
 
 _CHANGES = {
     "tools": "toolsListChanged",
@@ -101,7 +94,8 @@ class _Actor:
         self._tape = stage.tape
 
     def take(self, step: AnyStep) -> None:
-        _TAKEN[type(step)](self, step)
+        """By the method that is named as the step is."""
+        getattr(self, str(step.__struct_config__.tag).replace("-", "_"))(step)
 
     def finish(self) -> None:
         if not self.stage.is_open:
@@ -260,18 +254,3 @@ class _Actor:
 
     def relate(self, step: Relate) -> None:
         raise TypeError("a relation is tried, not played")
-
-
-_TAKEN: Mapping[type, Callable[[_Actor, Any], None]] = {
-    Connect: _Actor.connect,
-    Disconnect: _Actor.disconnect,
-    AskStep: _Actor.ask,
-    AskAtOnce: _Actor.ask_at_once,
-    Cancel: _Actor.cancel,
-    Notify: _Actor.notify,
-    PageStep: _Actor.page,
-    Subscribe: _Actor.subscribe,
-    Unsubscribe: _Actor.unsubscribe,
-    Send: _Actor.send,
-    Relate: _Actor.relate,
-}

@@ -12,7 +12,7 @@ import msgspec
 from mcptest.core.capture import TransportName
 from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.revision import Era, Revision
-from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.probe.properties.property_catalogue import PropertyOrder
 from mcptest.probe.properties.steps import Offer
 from mcptest.session.client import Client
 from mcptest.session.connection import Connection, Stopped

@@ -18,7 +18,6 @@ from mcptest.core.revision import (
     Revision,
     parse_revision,
 )
-from mcptest.probe.properties.crafted import Crafted, encoded_message, request, valid_message
 from mcptest.probe.properties.mutations import MUTATIONS, spoilt_message
 from mcptest.probe.properties.steps import (
     AskAtOnce,
@@ -26,6 +25,7 @@ from mcptest.probe.properties.steps import (
     Cancel,
     Connect,
     Conversation,
+    Crafted,
     Disconnect,
     Notify,
     Offer,
@@ -33,7 +33,10 @@ from mcptest.probe.properties.steps import (
     Step,
     Subscribe,
     Unsubscribe,
+    encoded_message,
+    request,
     settled,
+    valid_message,
 )
 from mcptest.rules.protocol import LOG_LEVELS, META_PREFIX
 from mcptest.schema.hypothesis_strategies import (

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, json_type
 from mcptest.core.revision import Era, Revision, Window
-from mcptest.probe.properties.crafted import ALIVE, Crafted, Intent, encoded_message, request
+from mcptest.probe.properties.steps import ALIVE, Crafted, Intent, encoded_message, request
 from mcptest.rules.protocol import META_PREFIX
 
 # -- A mutation ----------------------------------------------------------------------------------

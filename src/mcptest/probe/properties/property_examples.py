@@ -12,7 +12,6 @@ from hypothesis.strategies import SearchStrategy
 from msgspec.structs import replace
 
 from mcptest.probe.hint_checks import claimed
-from mcptest.probe.properties.example_player import Steps
 from mcptest.probe.properties.message_strategies import (
     almost_valid_arguments,
     batches,
@@ -26,8 +25,7 @@ from mcptest.probe.properties.message_strategies import (
     tool_arguments,
 )
 from mcptest.probe.properties.property_catalogue import KnownServer
-from mcptest.probe.properties.raw_steps import Relate, send_of
-from mcptest.probe.properties.steps import AskStep, Connect, Offer
+from mcptest.probe.properties.steps import AskStep, Connect, Offer, Relate, Steps, send_of
 
 _NOT_BY_SHAPE: Final = frozenset({"initialize", "subscriptions/listen"})
 """A session begins once, and a subscription is answered at its end: these are for conversations."""

@@ -18,16 +18,13 @@ from mcptest.core.verdict import Severity
 from mcptest.probe.counterexamples import Examples, SavedExample
 from mcptest.probe.live_server import Subject
 from mcptest.probe.properties.example_judge import Judge, PlayBench, Violation
-from mcptest.probe.properties.example_player import Steps
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.property_catalogue import KnownServer, Property
+from mcptest.probe.properties.property_catalogue import KnownServer, Property, PropertyOrder
 from mcptest.probe.properties.property_examples import NothingToTry, Strand, examples_of
-from mcptest.probe.properties.property_order import PropertyOrder
-from mcptest.probe.properties.raw_steps import Relate
 from mcptest.probe.properties.relations import RelationBench
 from mcptest.probe.properties.search import Bench, CarriedOver, Enough, Trial, search
 from mcptest.probe.properties.shrinking import plain_ask, plainest, what_it_takes
-from mcptest.probe.properties.steps import AskStep
+from mcptest.probe.properties.steps import AskStep, Relate, Steps
 from mcptest.report.property import Counterexample, Line, PropertyResult, Way
 from mcptest.session.connection import Stopped
 from mcptest.transport.recorder import Recorder

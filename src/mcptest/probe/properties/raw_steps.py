@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,81 +11,14 @@ from mcptest.core.capture import AnyRecord
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.message import ABSENT, Message
-from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import http_facts
-from mcptest.probe.properties.crafted import Crafted, encoded_message
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.steps import AskStep
+from mcptest.probe.properties.steps import AskStep, Send, encoded_message
 from mcptest.report.property import Way
 from mcptest.session.connection import Connection, Pending, encode, request_of
 from mcptest.session.tape import Tape
 from mcptest.suite.observed import SeenExchange
 from mcptest.wire.envelope import decode
-
-# -- Steps that only property tests take ---------------------------------------------------------
-
-_LONG = 160
-
-
-class Send(msgspec.Struct, frozen=True, omit_defaults=True, tag="send", tag_field="step"):
-    """One message, byte for byte."""
-
-    text: str = ""
-    base64: str = ""
-    """In place of the text, where the bytes are none."""
-    kind: str = "request"
-    """What was meant: a request is owed an answer, whatever is wrong with it."""
-    mutation: str = ""
-    """What is wrong with it; empty for a valid message."""
-    rules: tuple[str, ...] = ()
-    """The rules that say what a server does with it."""
-    offered: bool = False
-    """It asks for something that the server offers, so refusing it as a message is wrong."""
-
-    @property
-    def raw(self) -> bytes:
-        return base64.b64decode(self.base64) if self.base64 else self.text.encode()
-
-    @property
-    def valid(self) -> bool:
-        return not self.mutation
-
-    @property
-    def words(self) -> str:
-        what = f" ({self.mutation})" if self.mutation else ""
-        return f"send {show(self.raw, _LONG)}{what}"
-
-
-class Relate(msgspec.Struct, frozen=True, omit_defaults=True, tag="relate", tag_field="step"):
-    """Something that a server claims to be the same twice."""
-
-    relation: str
-    tool: str = ""
-    arguments: dict[str, Any] = {}
-
-    @property
-    def words(self) -> str:
-        if not self.tool:
-            return "read every list on two connections"
-        given = encoded_message(self.arguments).decode()
-        return f"call {show(self.tool, 60)} with {show(given, _LONG)}, as {self.relation} wants it"
-
-
-def send_of(crafted: Crafted, *, offered: bool = False) -> Send:
-    """The step that sends what a strategy has drawn."""
-    text, packed = "", ""
-    try:
-        text = crafted.raw.decode()
-    except UnicodeDecodeError:
-        packed = base64.b64encode(crafted.raw).decode()
-    return Send(
-        text=text,
-        base64=packed,
-        kind=crafted.kind,
-        mutation=crafted.mutation,
-        rules=crafted.rules,
-        offered=offered,
-    )
 
 
 def asked_ids(message: Message) -> list[Any]:

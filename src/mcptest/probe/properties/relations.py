@@ -18,8 +18,7 @@ from mcptest.core.verdict import Severity
 from mcptest.probe.hint_checks import Verifier
 from mcptest.probe.live_server import OfferedItems, OutcomeKind, Subject
 from mcptest.probe.properties.example_judge import Violation
-from mcptest.probe.properties.example_player import Steps
-from mcptest.probe.properties.raw_steps import Relate
+from mcptest.probe.properties.steps import Relate, Steps
 from mcptest.report.property import Way
 from mcptest.suite.matching import json_equal
 

@@ -26,8 +26,8 @@ from msgspec.structs import replace
 
 from mcptest.core.errors import PeerError
 from mcptest.probe.properties.example_judge import PlayBench, Violation
-from mcptest.probe.properties.example_player import Steps
 from mcptest.probe.properties.relations import RelationBench
+from mcptest.probe.properties.steps import Steps
 from mcptest.session.connection import Stopped
 
 # -- Draws that hang on the seed alone, whatever else is loaded in this process ------------------

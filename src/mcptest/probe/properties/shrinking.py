@@ -14,11 +14,18 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest.probe.properties.example_judge import Violation
-from mcptest.probe.properties.example_player import AnyStep, Steps
 from mcptest.probe.properties.message_strategies import params_of_offer
 from mcptest.probe.properties.property_catalogue import KnownServer
 from mcptest.probe.properties.search import Enough, Trial, search
-from mcptest.probe.properties.steps import AskAtOnce, AskStep, Connect, Disconnect, PageStep
+from mcptest.probe.properties.steps import (
+    AnyStep,
+    AskAtOnce,
+    AskStep,
+    Connect,
+    Disconnect,
+    PageStep,
+    Steps,
+)
 from mcptest.probe.shrink import Shrinker
 
 Plain: TypeAlias = Callable[[AskStep], AskStep]

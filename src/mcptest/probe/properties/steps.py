@@ -6,15 +6,69 @@ out. Requests are numbered over the whole conversation, from 0 on.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from mcptest.core.message import ABSENT
 from mcptest.core.safe_text import show
 from mcptest.session.pages import named_items
 
 _SHOWN = 80
+_LONG = 160
+
+
+# -- One message that a test sends: its bytes, and what they are meant to be ----------------------
+
+ALIVE: Final = "PROTO-008"
+"""The rule that judges every answer: whatever a server is sent, it is still there afterwards."""
+Intent: TypeAlias = Literal["request", "notification", "response", "batch"]
+
+encoded_message = msgspec.json.Encoder().encode
+
+
+class Crafted(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes that go over the wire as they are. They hold no line break, so one is one line."""
+
+    raw: bytes
+    valid: bool
+    kind: Intent
+    """What was meant. A request is owed an answer, whatever is wrong with it."""
+    mutation: str = ""
+    """The name of what was done to it; empty for a valid message."""
+    method: str = ""
+    identifier: Any = ABSENT
+    """The id that an answer would carry, or a tuple of them for an array; ABSENT for none."""
+    about: str = ""
+    """What is wrong with it, in words."""
+    rules: tuple[str, ...] = ()
+    """The rules that say what a server does with it."""
+
+
+def request(method: str, params: Any = ABSENT, identifier: Any = 1) -> dict[str, Any]:
+    """The envelope of a request; without an id (ABSENT) that of a notification."""
+    made: dict[str, Any] = {"jsonrpc": "2.0"}
+    if identifier is not ABSENT:
+        made["id"] = identifier
+    made["method"] = method
+    if params is not ABSENT:
+        made["params"] = params
+    return made
+
+
+def valid_message(value: dict[str, Any], kind: Intent) -> Crafted:
+    return Crafted(
+        raw=encoded_message(value),
+        valid=True,
+        kind=kind,
+        method=value.get("method", ""),
+        identifier=value.get("id", ABSENT),
+    )
+
+
+# -- Steps ---------------------------------------------------------------------------------------
 
 
 class Connect(msgspec.Struct, frozen=True, tag="connect", tag_field="step"):
@@ -132,7 +186,70 @@ Step: TypeAlias = (
 )
 Conversation: TypeAlias = tuple[Step, ...]
 
-_encode = msgspec.json.Encoder().encode
+
+class Send(msgspec.Struct, frozen=True, omit_defaults=True, tag="send", tag_field="step"):
+    """One message, byte for byte."""
+
+    text: str = ""
+    base64: str = ""
+    """In place of the text, where the bytes are none."""
+    kind: str = "request"
+    """What was meant: a request is owed an answer, whatever is wrong with it."""
+    mutation: str = ""
+    """What is wrong with it; empty for a valid message."""
+    rules: tuple[str, ...] = ()
+    """The rules that say what a server does with it."""
+    offered: bool = False
+    """It asks for something that the server offers, so refusing it as a message is wrong."""
+
+    @property
+    def raw(self) -> bytes:
+        return base64.b64decode(self.base64) if self.base64 else self.text.encode()
+
+    @property
+    def valid(self) -> bool:
+        return not self.mutation
+
+    @property
+    def words(self) -> str:
+        what = f" ({self.mutation})" if self.mutation else ""
+        return f"send {show(self.raw, _LONG)}{what}"
+
+
+class Relate(msgspec.Struct, frozen=True, omit_defaults=True, tag="relate", tag_field="step"):
+    """Something that a server claims to be the same twice."""
+
+    relation: str
+    tool: str = ""
+    arguments: dict[str, Any] = {}
+
+    @property
+    def words(self) -> str:
+        if not self.tool:
+            return "read every list on two connections"
+        given = encoded_message(self.arguments).decode()
+        return f"call {show(self.tool, 60)} with {show(given, _LONG)}, as {self.relation} wants it"
+
+
+def send_of(crafted: Crafted, *, offered: bool = False) -> Send:
+    """The step that sends what a strategy has drawn."""
+    text, packed = "", ""
+    try:
+        text = crafted.raw.decode()
+    except UnicodeDecodeError:
+        packed = base64.b64encode(crafted.raw).decode()
+    return Send(
+        text=text,
+        base64=packed,
+        kind=crafted.kind,
+        mutation=crafted.mutation,
+        rules=crafted.rules,
+        offered=offered,
+    )
+
+
+AnyStep: TypeAlias = Step | Send | Relate
+Steps: TypeAlias = tuple[AnyStep, ...]
 
 
 def settled(steps: Sequence[Step]) -> Conversation:
@@ -167,7 +284,7 @@ def requests_of(step: Step) -> int:
 
 
 def _text(params: Mapping[str, Any]) -> str:
-    return show(_encode(params).decode(), _SHOWN)
+    return show(encoded_message(params).decode(), _SHOWN)
 
 
 # -- What a server offers, as far as it decides what may be asked of it --------------------------
