@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mcptest.core.limits import cancellation
-from mcptest.schema.cost import References
+from mcptest.schema.cost import References, listed, mapping_of
 
 Schema: TypeAlias = Mapping[str, Any]
 Plain: TypeAlias = Mapping[str, Any]
@@ -196,6 +196,7 @@ _JOINS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 
 # -- Every way in which a schema can be met, as plain schemas without combinations and -----------
 
+_DEFINITIONS: Final = ("$defs", "definitions", "$schema")
 _DEPENDING: Final = ("dependentSchemas", "dependencies")
 _MOST: Final = 64
 """More ways than these are not looked at: a schema can have millions."""
@@ -230,8 +231,8 @@ def ways_of(
             found, [Alternative(plain, (*reference, *further)) for plain, further in ways]
         )
     for keyword in ("anyOf", "oneOf"):
-        options = schema.get(keyword)
-        if isinstance(options, list) and options:
+        options = listed(schema, keyword)
+        if options:
             ways = [
                 way for option in options for way in ways_of(option, references, effort, depth + 1)
             ]
@@ -255,9 +256,7 @@ def _parts(schema: Schema, references: References) -> Iterator[tuple[tuple[str, 
         reference = schema.get(keyword)
         if isinstance(reference, str):
             yield (reference,), resolved(schema, keyword, references)
-    parts = schema.get("allOf")
-    for part in parts if isinstance(parts, list) else ():
-        yield (), part
+    yield from (((), part) for part in listed(schema, "allOf"))
 
 
 def _each(left: Iterable[Alternative], right: list[Alternative]) -> list[Alternative]:
@@ -318,16 +317,15 @@ def _with_or_without(
         _each([Alternative(plain, way.references)], [asked]),
         ways_of(table[name], references, effort, depth + 1),
     )
-    required = plain.get("required")
-    if isinstance(required, list) and name in required:
+    if name in listed(plain, "required"):
         return present
     members = {**mapping_of(plain, "properties"), name: False}
     return [Alternative({**plain, "properties": members}, way.references), *present]
 
 
-def mapping_of(schema: Schema, keyword: str) -> Mapping[str, Any]:
-    found = schema.get(keyword)
-    return found if isinstance(found, Mapping) else {}
+def definitions_of(schema: Schema) -> dict[str, Any]:
+    """What a part of a schema needs of the whole around it, to be used alone."""
+    return {key: schema[key] for key in _DEFINITIONS if key in schema}
 
 
 def finite(value: Any) -> int | float | None:

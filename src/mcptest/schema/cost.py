@@ -276,10 +276,10 @@ class Cost:
             if isinstance(schema.get(keyword), str):
                 yield from self._references.targets(schema, keyword)
         for keyword in _LISTED:
-            yield from _listed(schema, keyword)
+            yield from listed(schema, keyword)
         yield from (schema[keyword] for keyword in _SINGLE if keyword in schema)
         for keyword in _NAMED:
-            yield from (one for one in _table(schema, keyword).values() if type(one) is dict)
+            yield from (one for one in mapping_of(schema, keyword).values() if type(one) is dict)
 
     # -- the schema on a value -------------------------------------------------------------
 
@@ -462,11 +462,11 @@ def _own(schema: dict[str, Any]) -> int:
     """The steps that a schema takes by itself on one value."""
     steps = 1 + len(schema)
     if "properties" in schema:
-        steps += len(_table(schema, "properties"))
+        steps += len(mapping_of(schema, "properties"))
     if "required" in schema:
-        steps += len(_listed(schema, "required"))
+        steps += len(listed(schema, "required"))
     if "enum" in schema:
-        slow = sum(1 for one in _listed(schema, "enum") if type(one) not in _HASHED)
+        slow = sum(1 for one in listed(schema, "enum") if type(one) not in _HASHED)
         steps += _COMPARING * slow
     if "pattern" in schema or "patternProperties" in schema:
         steps += sum(_pattern_costs(one).matching for one in _patterns(schema))
@@ -480,14 +480,14 @@ def _matching(schema: dict[str, Any]) -> int:
 def _patterns(schema: dict[str, Any]) -> Iterator[str]:
     if isinstance(pattern := schema.get("pattern"), str):
         yield pattern
-    yield from _table(schema, "patternProperties")
+    yield from mapping_of(schema, "patternProperties")
 
 
 def _inner(schema: dict[str, Any]) -> Iterator[Any]:
     """The schemas that hold for members and items."""
     for keyword in ("properties", "patternProperties"):
-        yield from _table(schema, keyword).values()
-    yield from _listed(schema, "prefixItems")
+        yield from mapping_of(schema, keyword).values()
+    yield from listed(schema, "prefixItems")
     for keyword in (*_OF_MEMBERS, *_OF_ITEMS, "propertyNames"):
         one = schema.get(keyword)
         if type(one) is list:
@@ -498,16 +498,16 @@ def _inner(schema: dict[str, Any]) -> Iterator[Any]:
 
 def _overlap(schema: dict[str, Any]) -> int:
     """How many inner schemas hold for one member or item at most."""
-    members = 1 + len(_table(schema, "patternProperties"))
+    members = 1 + len(mapping_of(schema, "patternProperties"))
     members += ("unevaluatedProperties" in schema) + ("propertyNames" in schema)
     return max(members, 1 + ("contains" in schema) + ("unevaluatedItems" in schema))
 
 
 def _for_member(schema: dict[str, Any], name: str) -> Iterator[Any]:
-    known = _table(schema, "properties")
+    known = mapping_of(schema, "properties")
     if name in known:
         yield known[name]
-    yield from _table(schema, "patternProperties").values()
+    yield from mapping_of(schema, "patternProperties").values()
     if name not in known:
         yield schema.get("additionalProperties")
     yield schema.get("unevaluatedProperties")
@@ -516,7 +516,7 @@ def _for_member(schema: dict[str, Any], name: str) -> Iterator[Any]:
 
 def _for_item(schema: dict[str, Any], place: int) -> Iterator[Any]:
     items = schema.get("items")
-    positions = items if type(items) is list else _listed(schema, "prefixItems")
+    positions = items if type(items) is list else listed(schema, "prefixItems")
     if place < len(positions):
         yield positions[place]
     else:
@@ -525,12 +525,13 @@ def _for_item(schema: dict[str, Any], place: int) -> Iterator[Any]:
     yield schema.get("unevaluatedItems")
 
 
-def _listed(schema: Mapping[str, Any], keyword: str) -> list[Any]:
+def listed(schema: Mapping[str, Any], keyword: str) -> list[Any]:
+    """What a keyword lists; nothing where a hostile schema has something else."""
     found = schema.get(keyword)
     return found if type(found) is list else []
 
 
-def _table(schema: Mapping[str, Any], keyword: str) -> dict[str, Any]:
+def mapping_of(schema: Mapping[str, Any], keyword: str) -> dict[str, Any]:
     found = schema.get(keyword)
     return found if type(found) is dict else {}
 

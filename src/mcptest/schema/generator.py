@@ -29,13 +29,13 @@ from mcptest.schema.combinations import (
     Plain,
     TooLarge,
     count,
+    definitions_of,
     finite,
-    mapping_of,
     resolved,
     types_of,
     ways_of,
 )
-from mcptest.schema.cost import References
+from mcptest.schema.cost import References, listed, mapping_of
 from mcptest.schema.texts import text_maker
 from mcptest.schema.validation import CompiledSchema, SchemaError
 
@@ -57,7 +57,6 @@ _RISKY: Final = frozenset(
 )
 """Keywords that a value may miss by chance: it is validated where it stands."""
 _UNREMARKABLE: Final = frozenset({"type", "title", "description", "default", "enum", "const"})
-_DEFINITIONS: Final = ("$defs", "definitions", "$schema")
 _TELLING: Final[Mapping[str, frozenset[str]]] = {
     "object": frozenset(
         {"properties", "required", "additionalProperties", "minProperties"}
@@ -121,11 +120,7 @@ class Generator:
         self._effort = effort or Effort()
         self._parts: dict[tuple[bytes, int], _Part] = {}
         self._whole = _Part(self, schema, 0)
-        self._around = (
-            {name: schema[name] for name in _DEFINITIONS if name in schema}
-            if isinstance(schema, Mapping)
-            else {}
-        )
+        self._around = definitions_of(schema) if isinstance(schema, Mapping) else {}
 
     def value(self, choices: Choices | None = None, effort: Effort | None = None) -> Any:
         """A value that fits, or ABSENT when none was found."""
@@ -352,9 +347,8 @@ def _from(values: list[Any]) -> Make:
 
 def _with_hints(make: Make, plain: Plain) -> Make:
     """What the schema itself gives as a value, where that is taken."""
-    examples = plain.get("examples")
     given = [plain["default"]] if "default" in plain else []
-    given += examples if isinstance(examples, list) else []
+    given += listed(plain, "examples")
     fitting = [one for one in given if _is_of_type(one, plain)]
     if not fitting:
         return make
@@ -489,8 +483,7 @@ class _Objects:
         self._patterns = mapping_of(plain, "patternProperties")
         self._rest = plain.get("additionalProperties", plain.get("unevaluatedProperties", {}))
         self._parts: dict[str, _Part] = {}
-        listed = plain.get("required")
-        names = (one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
+        names = (one for one in listed(plain, "required") if isinstance(one, str))
         self._required = {name: self._part(name) for name in names}
         self._least = count(plain.get("minProperties"), 0)
         self._most = min(count(plain.get("maxProperties"), _MOST_MEMBERS), _MOST_MEMBERS)
@@ -571,9 +564,9 @@ class _Objects:
 
     def _listed(self, plain: Plain) -> dict[str, None]:
         """The optional members that have a name in the schema."""
-        not_required = mapping_of(plain, "not").get("required")
+        not_required = listed(mapping_of(plain, "not"), "required")
         forbidden = list(self._required)
-        if isinstance(not_required, list) and len(not_required) == 1:
+        if len(not_required) == 1:
             forbidden += not_required
         names = (*self._known, *(one for many in self._needs.values() for one in many))
         return {
@@ -677,8 +670,8 @@ def _other_than(others: list[Any], value: Any, part: _Part, choices: Choices) ->
 
 def _positions(plain: Plain) -> tuple[list[Any], Any]:
     """The schemas of the first items and of all others. Older drafts name both otherwise."""
-    prefix, items = plain.get("prefixItems"), plain.get("items", {})
+    items = plain.get("items", {})
     if isinstance(items, list):
         return items, plain.get("additionalItems", {})
     rest = items if "items" in plain else plain.get("unevaluatedItems", {})
-    return (prefix if isinstance(prefix, list) else []), rest
+    return listed(plain, "prefixItems"), rest

@@ -15,11 +15,12 @@ from mcptest.schema.combinations import (
     Effort,
     TooLarge,
     count,
+    definitions_of,
     finite,
     types_of,
     ways_of,
 )
-from mcptest.schema.cost import References
+from mcptest.schema.cost import References, listed, mapping_of
 from mcptest.schema.generator import fitting_value
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 
@@ -237,8 +238,7 @@ def _lists(plain: Mapping[str, Any], valid: list[Any]) -> Iterator[Named]:
 
 
 def _tables(plain: Mapping[str, Any], valid: dict[str, Any]) -> Iterator[Named]:
-    required = plain.get("required")
-    for name in required if isinstance(required, list) else ():
+    for name in listed(plain, "required"):
         if isinstance(name, str) and name in valid:
             rest = {key: value for key, value in valid.items() if key != name}
             yield f"without its {name}", rest
@@ -304,14 +304,13 @@ def form_of(tool: Mapping[str, Any]) -> Form:
 def _members(schema: Any) -> Iterator[Member]:
     effort, references = Effort(), References(schema)
     root = _settled(schema, references, effort)
-    properties, required = root.get("properties"), root.get("required")
-    names = list(properties) if isinstance(properties, Mapping) else []
-    listed = [one for one in required if isinstance(one, str)] if isinstance(required, list) else []
-    for name in [*names, *(one for one in listed if one not in names)][:_MOST_MEMBERS]:
-        part = properties.get(name, {}) if isinstance(properties, Mapping) else {}
+    properties = mapping_of(root, "properties")
+    required = [one for one in listed(root, "required") if isinstance(one, str)]
+    for name in [*dict.fromkeys((*properties, *required))][:_MOST_MEMBERS]:
+        part = properties.get(name, {})
         spoken_of = dict.fromkeys(_kinds(part, references, effort, 0))
         kinds = tuple(one for one in spoken_of if one in _OF_KIND) or ("string",)
-        yield Member(name, kinds, _settled(part, references, effort), name in listed)
+        yield Member(name, kinds, _settled(part, references, effort), name in required)
 
 
 def _settled(part: Any, references: References, effort: Effort) -> Mapping[str, Any]:
@@ -328,21 +327,16 @@ def _kinds(part: Any, references: References, effort: Effort, depth: int) -> Ite
         return
     named = types_of(part.get("type"))
     yield from named
-    yield from map(json_type, _list(part, "enum"))
+    yield from map(json_type, listed(part, "enum"))
     if "const" in part:
         yield json_type(part["const"])
-    options = [*_list(part, "anyOf"), *_list(part, "oneOf")]
+    options = [*listed(part, "anyOf"), *listed(part, "oneOf")]
     for option in options:
         yield from _kinds(option, references, effort, depth + 1)
     if not named and not options:
         plain = _settled(part, references, effort)
         if plain is not part:
             yield from types_of(plain.get("type"))
-
-
-def _list(part: Mapping[str, Any], keyword: str) -> list[Any]:
-    found = part.get(keyword)
-    return found if isinstance(found, list) else []
 
 
 # -- Inputs that are almost valid ----------------------------------------------------------------
@@ -356,7 +350,6 @@ _OF_KIND: Final = {
     "array": Category.ARRAY,
     "object": Category.OBJECT,
 }
-_DEFINITIONS: Final = ("$defs", "definitions", "$schema")
 
 
 def near_valid_cases(form: Form, *, writes: bool = False) -> Iterator[InputCase]:
@@ -457,6 +450,5 @@ def _made(form: Form, part: Any) -> Any:
     """A value for a part of the schema, which may refer to definitions of the whole."""
     if not isinstance(part, dict):
         return ABSENT
-    root = form.schema if isinstance(form.schema, dict) else {}
-    around = {key: root[key] for key in _DEFINITIONS if key in root}
+    around = definitions_of(form.schema) if isinstance(form.schema, dict) else {}
     return fitting_value({**part, **around})
