@@ -81,15 +81,6 @@ _ESCAPED: Final = re.compile(rb"\\u00(?:[2-7]|0[9aAdD])")
 _SECRET: Final = "a secret that the server was given"
 
 
-class Leak(msgspec.Struct, frozen=True):
-    """What was found, in words, with the pattern that found it."""
-
-    what: str
-    excerpt: str
-    pattern: str
-    """A regular expression; empty when it is a secret, which is not written down."""
-
-
 def may_leak(raw: bytes, *, failed: bool) -> bool:
     """Whether an answer has to be looked at more closely. `failed`: it reports a failure."""
     for found_in in _STOLEN_HINTS:
@@ -104,7 +95,7 @@ def _may_tell_of_a_crash(small: bytes) -> bool:
     return any(found_in(small) for found_in in _FAILURE_HINTS)
 
 
-def leak_in(answer: Mapping[str, Any], sent: Any, mask: Callable[[str], str]) -> Leak | None:
+def leak_in(answer: Mapping[str, Any], sent: Any, mask: Callable[[str], str]) -> FuzzFinding | None:
     """The first leak in an answer. `answer`: what a message holds beside its id.
 
     What was sent comes back from many tools, which tells nothing. Traces and insides count where
@@ -120,9 +111,10 @@ def leak_in(answer: Mapping[str, Any], sent: Any, mask: Callable[[str], str]) ->
     for what, pattern in rules:
         for found in re.finditer(pattern, text):
             if found.group() not in given:
-                return Leak(what, show(found.group().strip(), 160), pattern)
+                words = f"the answer holds {what}: {show(found.group().strip(), 160)}"
+                return FuzzFinding(FuzzVerdict.LEAK, words, pattern)
     if mask(text) != text and mask(given) == given:
-        return Leak(_SECRET, "***", "")
+        return FuzzFinding(FuzzVerdict.LEAK, f"the answer holds {_SECRET}: ***")
     return None
 
 
@@ -158,6 +150,8 @@ class FuzzFinding(msgspec.Struct, frozen=True):
     verdict: FuzzVerdict
     detail: str = ""
     pattern: str = ""
+    """Of a leak: the regular expression that found it; empty when it is a secret, which is not
+    written down."""
     outcome: RequestOutcome | None = None
     """None: it was one of many under way."""
     afterwards: bool = False
@@ -203,6 +197,5 @@ def judged_call(
         answer = {name: part for name, part in parts.items() if part is not ABSENT}
         leak = leak_in(answer, arguments, masker.text)
         if leak is not None:
-            words = f"the answer holds {leak.what}: {leak.excerpt}"
-            return FuzzFinding(FuzzVerdict.LEAK, words, leak.pattern)
+            return leak
     return FuzzFinding(FuzzVerdict.PASSED, detail, wrong_code=wrong_code)
