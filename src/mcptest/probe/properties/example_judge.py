@@ -351,6 +351,9 @@ class PlayBench:
         self._avoided: set[str] = set()
         """Mutations that are known to end the server, which is not ended once more for each."""
 
+    def close(self) -> None:
+        """The server is closed by whoever opened it."""
+
     def learn(self, steps: Steps, found: Violation) -> None:
         """This is known now: it need not cost time again."""
         self.judge.tell(found.rule)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +17,6 @@ from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.probe.counterexamples import Examples, SavedExample
-from mcptest.probe.live_server import Subject
 from mcptest.probe.properties.example_judge import Judge, PlayBench, Violation
 from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.property_catalogue import KnownServer, Property, PropertyOrder
@@ -81,31 +81,25 @@ class PropertyRun:
             return PropertyResult(
                 name=self.property.name, about=self.property.about, skipped=str(why)
             )
-        bench, leave = self._bench()
-        self.stage.drop()
-        self.stage.begin_counting()
-        if not self.property.relation:
-            self.stage.open()  # how long that takes is no matter of the property
-        trial = self._trial = Trial(bench, until=self._in(seconds), about=self._about)
-        try:
+        with contextlib.closing(self._bench()) as bench:
+            self.stage.drop()
+            self.stage.begin_counting()
+            if not self.property.relation:
+                self.stage.open()  # how long that takes is no matter of the property
+            trial = self._trial = Trial(bench, until=self._in(seconds), about=self._about)
             self._replay_kept(trial)
             self._search_all(strands, trial, seed)
-        finally:
-            leave()
         return self.so_far()
 
     def replayed(self, example: SavedExample) -> PropertyResult:
         """Try this one example, whatever else there may be."""
-        bench, leave = self._bench()
-        trial = self._trial = Trial(bench, until=self._in(_SHRINKING), about=self._about)
-        self.stage.drop()
-        try:
+        with contextlib.closing(self._bench()) as bench:
+            trial = self._trial = Trial(bench, until=self._in(_SHRINKING), about=self._about)
+            self.stage.drop()
             self._replayed = 1
             found = trial.tried(example.all_steps)
             if found is not None:
                 self._note(example.all_steps, found, known=True, after=example.after)
-        finally:
-            leave()
         return self.so_far()
 
     def so_far(self) -> PropertyResult:
@@ -128,25 +122,11 @@ class PropertyRun:
         limit = self.order.limit
         return min(time.monotonic() + seconds, limit.at if limit is not None else math.inf)
 
-    def _bench(self) -> tuple[Bench, Callable[[], None]]:
-        if not self.property.relation:
-            judge = Judge(self.ground.revision, self.ground.transport, rude=self.property.rude)
-            return PlayBench(self.stage, judge), lambda: None
-        subject = self._subject()
-        stage = self.stage
-        bench = RelationBench(
-            subject, self._subject, self.order.timeout, stage.slow_tools, stage.note_slow
-        )
-        return bench, subject.close
-
-    def _subject(self) -> Subject:
-        return Subject(
-            self.order.target,
-            revision=self.ground.revision,
-            timeout=self.order.timeout,
-            startup=self.order.startup,
-            should_stop=self.order.is_over,
-        )
+    def _bench(self) -> Bench:
+        if self.property.relation:
+            return RelationBench(self.stage, self.ground.revision)
+        judge = Judge(self.ground.revision, self.ground.transport, rude=self.property.rude)
+        return PlayBench(self.stage, judge)
 
     def _about(self, steps: Steps) -> str:
         """The tool that is called, where each may fail by itself."""

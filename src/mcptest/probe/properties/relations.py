@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.probe.hint_checks import Verifier
 from mcptest.probe.live_server import OfferedItems, OutcomeKind, Subject
 from mcptest.probe.properties.example_judge import Violation
+from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.steps import Relate, Steps
 from mcptest.report.property import Way
 from mcptest.suite.matching import json_equal
@@ -40,24 +42,31 @@ class RelationBench:
     is_fresh = False
     began_anew = False
 
-    def __init__(
-        self,
-        subject: Subject,
-        another: Callable[[], Subject],
-        timeout: float,
-        slow_tools: Mapping[str, str],
-        note_slow: Callable[[str, float], None],
-    ) -> None:
-        self._subject = subject
-        self._another = another
-        self._timeout = timeout
-        self._slow_tools = slow_tools
-        self._note_slow = note_slow
+    def __init__(self, stage: ExampleServer, revision: Revision) -> None:
+        """Of the stage: which server it is, and which of its tools are slow."""
+        self._stage = stage
+        self._revision = revision
+        self._timeout = stage.order.timeout
+        self._subject = self._another()
         self._offer: OfferedItems | None = None
         self._verifier: Verifier | None = None
 
+    def _another(self) -> Subject:
+        order = self._stage.order
+        return Subject(
+            order.target,
+            revision=self._revision,
+            timeout=order.timeout,
+            startup=order.startup,
+            should_stop=order.is_over,
+        )
+
+    def close(self) -> None:
+        self._subject.close()
+
     def skips(self, steps: Steps) -> bool:
-        return any(isinstance(one, Relate) and one.tool in self._slow_tools for one in steps)
+        slow = self._stage.slow_tools
+        return any(isinstance(one, Relate) and one.tool in slow for one in steps)
 
     def learn(self, steps: Steps, found: Violation) -> None:
         """Nothing is found faster by that."""
@@ -109,7 +118,7 @@ class RelationBench:
     def _called(self, relation: Relate, arguments: Mapping[str, Any]) -> _Answered:
         outcome = self._subject.call(relation.tool, arguments, timeout=self._timeout)
         if outcome.duration_ms > _SLOW_MS:
-            self._note_slow(relation.tool, outcome.duration_ms / 1000)
+            self._stage.note_slow(relation.tool, outcome.duration_ms / 1000)
         content: Any = outcome.kind.value
         if outcome.reply is not None:
             value = outcome.reply.message.value
