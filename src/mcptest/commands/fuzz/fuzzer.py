@@ -59,7 +59,8 @@ class Fuzz:
         self._subjects = subjects
         self._order = order
         self._done: dict[int, FuzzedTool] = {}
-        self._skipped: dict[int, SkippedTool] = {}
+        self._skipped: tuple[SkippedTool, ...] = ()
+        self._wanted: list[Mapping[str, Any]] = []
         self._begun = time.monotonic()
         self._calls = 0
         self._lock = threading.Lock()
@@ -89,12 +90,21 @@ class Fuzz:
         self._notes += (f"{method}: {mask(problem)}" for method, problem in others)
         self.tools = tuple(named_items(offer.tools))
         self._nameless = len(offer.tools) - len(self.tools)
-        return self._count_wanted()
+        names = self._order.tools
+        named = [tool for tool in self.tools if not names or tool["name"] in names]
+        reasons = [self._why_skipped(tool) for tool in named]
+        self._wanted = [tool for tool, why in zip(named, reasons, strict=True) if not why]
+        self._skipped = tuple(
+            SkippedTool(name=tool["name"], reason=why)
+            for tool, why in zip(named, reasons, strict=True)
+            if why
+        )
+        return len(self._wanted)
 
     def run(self, tell: Callable[[FuzzedTool], None] = lambda _: None) -> None:
         """Fuzz them all. Being stopped ends it early, and the report says so."""
-        self._todo = list(enumerate(self._wanted()))[::-1]
-        tools, runs = self._count_wanted(), self._order.runs
+        self._todo = list(enumerate(self._wanted))[::-1]
+        tools, runs = len(self._wanted), self._order.runs
         servers = min(tools * -(-runs // SLICE), tools * runs // self._order.worth_a_server)
         troubles: list[BaseException] = []
 
@@ -149,7 +159,7 @@ class Fuzz:
                     tell(fuzzed)
 
     def _next_slot(self) -> _Slot | None:
-        """Inputs that nobody has sent yet. Tools that are not called are noted on the way."""
+        """Inputs that nobody has sent yet."""
         with self._lock:
             while not self.interrupted:
                 if self._current is not None:
@@ -159,18 +169,8 @@ class Fuzz:
                 if not self._todo:
                     return None
                 number, tool = self._todo.pop()
-                reason = self._why_skipped(tool)
-                self._current = None if reason else (self._fuzzer(tool), number)
-                if reason:
-                    self._skipped[number] = SkippedTool(name=tool["name"], reason=reason)
+                self._current = (self._fuzzer(tool), number)
             return None
-
-    def _wanted(self) -> list[Mapping[str, Any]]:
-        names = self._order.tools
-        return [tool for tool in self.tools if not names or tool["name"] in names]
-
-    def _count_wanted(self) -> int:
-        return sum(not self._why_skipped(tool) for tool in self._wanted())
 
     def _why_skipped(self, tool: Mapping[str, Any]) -> str:
         if runs_only_as_task(tool):
@@ -200,7 +200,7 @@ class Fuzz:
         """`out_of_time`: that this is why it was stopped, in words."""
         first = self._subjects[0]
         tools = [self._done[number] for number in sorted(self._done)]
-        wanted = self._count_wanted()
+        wanted = len(self._wanted)
         unreached = wanted - sum(bool(tool.runs) for tool in tools) if out_of_time else 0
         notes = [note for subject in self._subjects for note in subject.notes]
         notes += self._notes
@@ -215,7 +215,7 @@ class Fuzz:
             seed=self._order.seed,
             runs_per_tool=self._order.runs,
             tools=tuple(tools),
-            skipped=tuple(self._skipped[number] for number in sorted(self._skipped)),
+            skipped=self._skipped,
             unreached=unreached,
             problem=first.masker.text(self._problem),
             notes=tuple(notes),
