@@ -142,6 +142,22 @@ def test_a_kept_example_is_replayed_on_its_own() -> None:
     assert not healthy.failed
 
 
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("conversations", [{"step": "connect"}, {"step": "relate", "relation": "same-lists"}]),
+        ("same-lists", [{"step": "connect"}]),
+        ("same-lists", []),
+    ],
+)
+def test_an_example_with_steps_of_another_property_is_refused(
+    name: str, steps: list[dict[str, str]]
+) -> None:
+    example = example_of({"format": "mcptest.example/1", "property": name, "steps": steps}, "it")
+    with pytest.raises(UsageError, match=f"none that '{name}' is tried with"):
+        replay_example(PropertyOrder(target=DEMO), example)
+
+
 def test_tools_that_do_not_say_that_they_only_read_are_not_called() -> None:
     order = PropertyOrder(
         target=DEMO, revision=Revision.V2024_11_05, properties=("arguments",), examples=5

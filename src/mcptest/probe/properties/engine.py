@@ -25,6 +25,7 @@ from mcptest.probe.properties.property_catalogue import (
     ground_of,
 )
 from mcptest.probe.properties.property_run import PropertyRun
+from mcptest.probe.properties.steps import Relate
 from mcptest.report.property import PropertyReport, PropertyResult
 from mcptest.schema.plausible import unchecked_schemas
 from mcptest.session.connection import Stopped
@@ -143,6 +144,9 @@ def replay_example(order: PropertyOrder, example: SavedExample) -> PropertyRepor
     """Try one counterexample again. Raises PeerError when the server can't be reached."""
     if example.of_property not in PROPERTIES:
         raise UsageError(f"there is no property {example.of_property!r}")
+    relates = [isinstance(step, Relate) for step in example.steps]
+    if relates != [True] if PROPERTIES[example.of_property].relation else any(relates):
+        raise UsageError(f"its steps are none that {example.of_property!r} is tried with")
     asked = order.revision or revision_of_wire(example.revision)
     order = msgspec.structs.replace(order, revision=asked)
     return _report(order, lambda alone: alone.replayed(example))

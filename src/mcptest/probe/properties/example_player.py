@@ -23,7 +23,6 @@ from mcptest.probe.properties.steps import (
     Disconnect,
     Notify,
     PageStep,
-    Relate,
     Send,
     Subscribe,
     Unsubscribe,
@@ -251,6 +250,3 @@ class _Actor:
 
     def send(self, step: Send) -> None:
         self.sending.take(step)
-
-    def relate(self, step: Relate) -> None:
-        raise TypeError("a relation is tried, not played")

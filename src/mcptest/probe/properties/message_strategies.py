@@ -417,7 +417,7 @@ def asks(revision: Revision, offer: Offer) -> SearchStrategy[AskStep]:
     """Requests that the server answers with a result. Subscriptions are steps of their own."""
     by_method = params_of_offer(revision, offer, with_meta=False)
     own = [
-        st.tuples(params, st.booleans()).map(functools.partial(_ask, method))
+        st.builds(AskStep, st.just(method), params, st.booleans())
         for method, params in by_method.items()
         if method not in {"resources/subscribe", "resources/unsubscribe"}
     ]
@@ -455,7 +455,3 @@ def _steps(revision: Revision, offer: Offer, transport: str) -> Iterator[SearchS
         yield st.builds(Unsubscribe, st.sampled_from(uris))
     yield st.just(Disconnect())
     yield st.just(Connect())
-
-
-def _ask(method: str, drawn: tuple[dict[str, Any], bool]) -> AskStep:
-    return AskStep(method, *drawn)

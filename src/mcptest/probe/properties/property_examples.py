@@ -25,7 +25,7 @@ from mcptest.probe.properties.message_strategies import (
     tool_arguments,
 )
 from mcptest.probe.properties.property_catalogue import KnownServer
-from mcptest.probe.properties.steps import AskStep, Connect, Offer, Relate, Steps, send_of
+from mcptest.probe.properties.steps import AskStep, Connect, Crafted, Offer, Relate, Steps, send_of
 
 _NOT_BY_SHAPE: Final = frozenset({"initialize", "subscriptions/listen"})
 """A session begins once, and a subscription is answered at its end: these are for conversations."""
@@ -54,25 +54,29 @@ def examples_of(name: str, ground: KnownServer) -> Examples:
 
 def _valid_messages(ground: KnownServer) -> Examples:
     revision, offer = ground.revision, ground.offer
-    made = [
-        requests(revision, offer, methods=[method]).map(lambda one: (send_of(one, offered=True),))
+    strands = [
+        _sending(requests(revision, offer, methods=[method]), 2, offered=True)
         for method in params_of_offer(revision, offer)
     ]
-    made += [
-        requests(revision, methods=[method]).map(lambda one: (send_of(one),))
+    strands += (
+        _sending(requests(revision, methods=[method]), 2)
         for method in sorted(sent_by_client(revision).keys() - _NOT_BY_SHAPE)
-    ]
-    strands = [Strand(one, 2) for one in made]
-    strands.append(Strand(notifications(revision).map(lambda one: (send_of(one),)), 5))
+    )
+    strands.append(_sending(notifications(revision), 5))
     if not batches(revision).is_empty:
-        strands.append(Strand(batches(revision).map(lambda one: (send_of(one),)), 10))
+        strands.append(_sending(batches(revision), 10))
     return strands
+
+
+def _sending(drawn: SearchStrategy[Crafted], weight: int = 1, *, offered: bool = False) -> Strand:
+    """One message, and nothing else."""
+    return Strand(drawn.map(lambda one: (send_of(one, offered=offered),)), weight)
 
 
 def _invalid_messages(ground: KnownServer) -> Examples:
     revision, transport = ground.revision, ground.transport
     return [
-        Strand(invalid_messages(revision, transport, [name]).map(lambda one: (send_of(one),)))
+        _sending(invalid_messages(revision, transport, [name]))
         for name in mutations(revision, transport)
     ]
 
