@@ -169,7 +169,7 @@ class Cost:
         "_recursive",
         "_references",
         "_root",
-        "_steps",
+        "steps",
     )
 
     def __init__(self, schema: Any) -> None:
@@ -178,17 +178,18 @@ class Cost:
         self._references = References(schema)
         self._closures: dict[int, _Closure] = {}
         self._recursive: set[int] = set()
-        self._steps = self._expanded() if self._parts.referring else self._parts.steps
+        self.steps = self._expanded() if self._parts.referring else self._parts.steps
+        """On one part of a value, at most."""
         self._amplified: int | None = None
-        if self._steps > MOST_STEPS:
+        if self.steps > MOST_STEPS:
             raise SchemaLimitError(
-                f"checking a value against it takes {_number(self._steps)} steps, because its "
+                f"checking a value against it takes {_number(self.steps)} steps, because its "
                 f"references multiply (the limit is {MOST_STEPS:,})"
             )
 
     def allow(self, value: Any) -> None:
         """Raises SchemaLimitError when it costs too much to say whether the value fits."""
-        if not self._parts.measuring and _has_few_parts(value, MOST_STEPS // self._steps):
+        if not self._parts.measuring and _has_few_parts(value, MOST_STEPS // self.steps):
             return
         size = _Size(value)
         limit = MOST_STEPS + _STEPS_PER_PART * size.parts
@@ -199,7 +200,7 @@ class Cost:
             known: dict[int, int] = {}
             self._amplified = self._reach(self._root, known, {})
             self._amplified += sum(known.get(one, 0) for one in self._recursive)
-        if min(self._steps, self._amplified) * size.weight <= limit:
+        if min(self.steps, self._amplified) * size.weight <= limit:
             return
         if self._counted(value, limit, remembering=True) > limit:
             raise _too_much("checking this value", limit)
@@ -214,11 +215,6 @@ class Cost:
             if not _has_few_parts(value, _SMALL):
                 limit = limit * _SMALL // _Size(value).parts
         return self._counted(value, limit, remembering=False) <= limit
-
-    @property
-    def steps(self) -> int:
-        """On one part of a value, at most."""
-        return self._steps
 
     @property
     def backtracks(self) -> bool:

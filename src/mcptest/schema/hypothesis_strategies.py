@@ -182,21 +182,15 @@ def shaped(shape: Shape, revision: Revision, members: Members) -> SearchStrategy
     return _object(shape, revision, members)
 
 
-def objects_of(
-    required: Mapping[str, SearchStrategy[Any]], optional: Mapping[str, SearchStrategy[Any]]
-) -> SearchStrategy[dict[str, Any]]:
-    """Like `fixed_dictionaries`, in a fixed order and with one choice for each optional member."""
-    return _objects_of(tuple(required.items()), tuple(optional.items()))
-
-
 @st.composite
-def _objects_of(
+def objects_of(
     draw: DrawFn,
-    required: tuple[tuple[str, SearchStrategy[Any]], ...],
-    optional: tuple[tuple[str, SearchStrategy[Any]], ...],
+    required: Mapping[str, SearchStrategy[Any]],
+    optional: Mapping[str, SearchStrategy[Any]],
 ) -> dict[str, Any]:
-    made = {name: draw(one) for name, one in required}
-    for name, one in optional:
+    """Like `fixed_dictionaries`, in a fixed order and with one choice for each optional member."""
+    made = {name: draw(one) for name, one in required.items()}
+    for name, one in optional.items():
         if draw(_BOOLEANS):
             made[name] = draw(one)
     return made

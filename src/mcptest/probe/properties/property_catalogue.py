@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from mcptest.core.limits import Deadline
 from mcptest.core.revision import Revision
 from mcptest.probe.properties.steps import Offer
 from mcptest.session.pages import named_items
-from mcptest.session.tool_safety import runs_only_as_task, why_not
+from mcptest.session.tool_safety import may_call, runs_only_as_task
 from mcptest.transport.target import Target
 
 
@@ -30,13 +30,12 @@ def ground_of(
     revision: Revision, transport: str, offer: Offer, allowed: tuple[str, ...]
 ) -> KnownServer:
     """With the tools that may be called: those that only read, and those that are allowed."""
-    tools = tuple(one for one in named_items(offer.tools) if may_be_called(one, allowed))
+    tools = tuple(
+        one
+        for one in named_items(offer.tools)
+        if not runs_only_as_task(one) and ("*" in allowed or may_call(one, allowed))
+    )
     return KnownServer(revision, transport, replace(offer, tools=tools))
-
-
-def may_be_called(tool: Mapping[str, Any], allowed: tuple[str, ...]) -> bool:
-    named = tool["name"] in allowed or "*" in allowed
-    return not runs_only_as_task(tool) and (named or not why_not(tool))
 
 
 class Property(msgspec.Struct, frozen=True):

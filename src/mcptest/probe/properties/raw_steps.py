@@ -224,11 +224,10 @@ def _expected(
     return own, unnamed
 
 
-def _pump(connection: Connection, until: Callable[[], bool], deadline: Deadline) -> bool:
+def _pump(connection: Connection, until: Callable[[], bool], deadline: Deadline) -> None:
     while not until():
         if not connection.pump(deadline) or deadline.expired:
-            return until()
-    return True
+            return
 
 
 def _any_answer(pending: Sequence[Pending]) -> Message | None:
