@@ -46,6 +46,10 @@ class Done(msgspec.Struct, frozen=True):
     starts: int = 0
     """How often a server was started."""
     interrupted: bool = False
+    no_server: str = ""
+    """Of a worker: why it can't work at all: a server that can't be there twice, perhaps."""
+    defect: str = ""
+    """Of a worker: what it failed over, as a traceback."""
 
 
 class OneAfterTheOther:

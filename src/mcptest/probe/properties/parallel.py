@@ -38,15 +38,6 @@ _LONGEST_FIRST = ("arguments", "messages-valid", "conversations", "messages-inva
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class WorkerNews(msgspec.Struct, frozen=True):
-    """What a worker says at its end."""
-
-    done: Done = Done()
-    no_server: str = ""
-    """Why it can't work at all: a server that can't be there twice, perhaps."""
-    defect: str = ""
-
-
 class _Worker(msgspec.Struct, frozen=True):
     pid: int
     name: str
@@ -80,9 +71,8 @@ class Team:
     def done(self, workers: int) -> Done:
         """Try them all, so many at once. The results stand in the order of the names."""
         self._stage.drop()  # or each worker would hold its pipes open
-        corpus_of(
-            self._alone.ground.revision
-        )  # what every worker would otherwise work out for itself
+        # What every worker would otherwise work out for itself.
+        corpus_of(self._alone.ground.revision)
         LETTERS.validate()
         self._room = workers
         try:
@@ -153,9 +143,9 @@ class Team:
 
     def _hear(self, pipe: Connection) -> None:
         try:
-            told: WorkerNews = pipe.recv()
+            told: Done = pipe.recv()
         except (EOFError, OSError):
-            told = WorkerNews(Done((_killed(self._busy[pipe].name),)))
+            told = Done((_killed(self._busy[pipe].name),))
         worker = self._busy.pop(pipe)
         pipe.close()
         os.waitpid(worker.pid, 0)
@@ -166,8 +156,8 @@ class Team:
             self._troubles.append(f"a further server for --jobs did not start: {told.no_server}")
             self._room -= 1
             return
-        self._take(told.done)
-        self._stage.slow_tools.update(told.done.slow_tools)
+        self._take(told)
+        self._stage.slow_tools.update(told.slow_tools)
         self._ends(worker.name)
 
 
@@ -215,11 +205,11 @@ def _be_a_worker(
             finally:
                 own.stage.close()
         no_server = "" if own.tried else own.lost
-        news = WorkerNews(no_server=no_server) if no_server else WorkerNews(own.done([result]))
+        news = Done(no_server=no_server) if no_server else own.done([result])
     except EOFError:  # our parent is gone
         os._exit(0)
     except BaseException:  # noqa: BLE001 - whatever it is, the parent has to tell it
-        news = WorkerNews(defect=traceback.format_exc())
+        news = Done(defect=traceback.format_exc())
     with suppress(OSError):
         pipe.send(news)
     os._exit(0)
