@@ -15,7 +15,7 @@ from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun
 from mcptest.probe.properties.search import Broken, CarriedOver, Trial
-from mcptest.probe.properties.shrinking import plain_ask, plainest, what_it_takes
+from mcptest.probe.properties.shrinking import Shortening, plain_ask
 from mcptest.probe.properties.steps import (
     AskAtOnce,
     AskStep,
@@ -83,7 +83,8 @@ def test_what_is_needless_goes_and_what_was_at_once_comes_one_by_one() -> None:
         *NOISE,
     )
     trial = Scripted(reads(3))
-    short, tries = plainest(trial, steps, (), same)  # type: ignore[arg-type]  # it is enough of one
+    shortening = Shortening(trial, (), same)  # type: ignore[arg-type]  # it is enough of one
+    short, tries = shortening.plainer(steps), shortening.shrinker.tries
     assert short == (Connect(), read("a"), read("a"), read("a"))
     assert tries == len(trial.played)
     assert len({msgspec.json.encode(one) for one in trial.played}) == tries, (
@@ -102,7 +103,7 @@ def test_what_only_fails_at_once_stays_at_once() -> None:
         return found if any(isinstance(one, AskAtOnce) for one in steps) else None
 
     trial.tried = only_at_once  # type: ignore[method-assign]  # a server with another bug
-    short, _ = plainest(trial, (Connect(), *NOISE, at_once), (), same)  # type: ignore[arg-type]  # as above
+    short = Shortening(trial, (), same).plainer((Connect(), *NOISE, at_once))  # type: ignore[arg-type]  # as above
     assert short == (Connect(), AskAtOnce((read("a"), read("b"))))
 
 
@@ -112,14 +113,14 @@ def test_the_values_are_the_plainest_as_far_as_nothing_hangs_on_them() -> None:
 
     trial = Scripted(needs_b)
     steps = (Connect(), read("long"), read("b"))
-    short, _ = plainest(trial, steps, (), lambda ask: read("plain"))  # type: ignore[arg-type]  # as above
+    short = Shortening(trial, (), lambda ask: read("plain")).plainer(steps)  # type: ignore[arg-type]  # as above
     assert short == (Connect(), read("b"), read("b"))
 
 
 def test_what_is_told_of_several_examples_was_played_last() -> None:
     trial = Scripted(reads(2))
     before: list[Steps] = [(Connect(), *NOISE), (Connect(), read("a"), *NOISE), (Connect(), *NOISE)]
-    takes = what_it_takes(trial, before, (Connect(), read("b")), (), same)  # type: ignore[arg-type]  # as above
+    takes = Shortening(trial, (), same).of_examples(before, (Connect(), read("b")))  # type: ignore[arg-type]  # as above
     assert takes is not None
     assert takes.steps == (Connect(), read("a"), read("a"))
     assert takes.after == 1
@@ -129,7 +130,7 @@ def test_what_is_told_of_several_examples_was_played_last() -> None:
 def test_there_is_an_end_to_trying() -> None:
     trial = Scripted(reads(250))
     steps = (Connect(), *(read(str(number)) for number in range(500)))
-    plainest(trial, steps, (), same)  # type: ignore[arg-type]  # as above
+    Shortening(trial, (), same).plainer(steps)  # type: ignore[arg-type]  # as above
     assert len(trial.played) == 200
 
 

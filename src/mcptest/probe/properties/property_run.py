@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import shlex
 import time
@@ -23,7 +24,7 @@ from mcptest.probe.properties.property_catalogue import KnownServer, Property, P
 from mcptest.probe.properties.property_examples import NothingToTry, Strand, examples_of
 from mcptest.probe.properties.relations import RelationBench
 from mcptest.probe.properties.search import Bench, CarriedOver, Enough, Trial, search
-from mcptest.probe.properties.shrinking import plain_ask, plainest, what_it_takes
+from mcptest.probe.properties.shrinking import Shortening, plain_ask
 from mcptest.probe.properties.steps import AskStep, Relate, Steps
 from mcptest.report.property import Counterexample, Line, PropertyResult, Way
 from mcptest.session.connection import Stopped
@@ -268,8 +269,9 @@ class PropertyRun:
         tries = trial.shrinking
         if len(steps) > _ONE_MESSAGE:  # one is as small as Hypothesis could make it
             trial.until = self._in(_SHRINKING)
-            steps, more = plainest(trial, steps, trial.wanted, self._plain)
-            tries += more
+            short = self._shortening(trial, trial.wanted)
+            steps = short.plainer(steps)
+            tries += short.shrinker.tries
         trial.known.add(trial.wanted)
         again = trial.tried_alone(steps, trial.wanted) if not self.property.relation else found
         if again is None and steps != trial.first:  # it was small only in a session that goes on
@@ -286,8 +288,8 @@ class PropertyRun:
         trial.known.discard(key)
         self._notes.append(f"it once did not answer in time: {found.message}")
 
-    def _plain(self, ask: AskStep) -> AskStep:
-        return plain_ask(self.ground, ask)
+    def _shortening(self, trial: Trial, wanted: tuple[str, ...]) -> Shortening:
+        return Shortening(trial, wanted, functools.partial(plain_ask, self.ground))
 
     def _carried_over(self, trial: Trial, carried: CarriedOver) -> None:
         """It failed after others and not alone: which of them does it take?"""
@@ -298,12 +300,14 @@ class PropertyRun:
         key = trial.key(carried.found, carried.steps)
         trial.known.add(key)
         known, trial.known = trial.known, set()
+        short = self._shortening(trial, key)
         try:
-            takes = what_it_takes(trial, carried.before, carried.steps, key, self._plain)
+            takes = short.of_examples(carried.before, carried.steps)
         finally:
             trial.known = known
         if takes is not None:
-            self._note(takes.steps, takes.found, after=takes.after, tries=takes.tries)
+            tries = short.shrinker.tries
+            self._note(takes.steps, takes.found, after=takes.after, tries=tries)
         elif carried.found.is_silence:
             self._silent_once(trial, key, carried.found)
         else:

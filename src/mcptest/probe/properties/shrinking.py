@@ -41,25 +41,11 @@ class Carried(msgspec.Struct, frozen=True):
     found: Violation
     after: int
     """How many of the steps only lead up to it."""
-    tries: int
 
 
-def what_it_takes(
-    trial: Trial, before: list[Steps], steps: Steps, wanted: tuple[str, ...], plain: Plain
-) -> Carried | None:
-    """None when it does not happen again even after everything that came before."""
-    return _Shortening(trial, wanted, plain).of_examples(before, steps)
+class Shortening:
+    """A conversation that breaks a property in the way that is wanted is made short and plain."""
 
-
-def plainest(
-    trial: Trial, steps: Steps, wanted: tuple[str, ...], plain: Plain
-) -> tuple[Steps, int]:
-    """The same with plainer steps, as far as it still fails; and how many tries that took."""
-    short = _Shortening(trial, wanted, plain)
-    return short.plainer(steps), short.shrinker.tries
-
-
-class _Shortening:
     def __init__(self, trial: Trial, wanted: tuple[str, ...], plain: Plain) -> None:
         self.trial = trial
         self.wanted = wanted
@@ -67,6 +53,7 @@ class _Shortening:
         self.shrinker = Shrinker(self._played, most=_TRIES, until=trial.until, spell=_encode)
 
     def of_examples(self, before: list[Steps], last: Steps) -> Carried | None:
+        """None when it does not happen again even after everything that came before."""
         before = [one for one in before if not self.trial.bench.skips(one)]
         # The trouble is mostly near: the shortest run of neighbours that does it.
         near, found = 1, None
@@ -80,10 +67,11 @@ class _Shortening:
         short = self.plainer(_joined([*examples, last]))
         sent = sum(not isinstance(one, Connect) for one in short)
         found = self._played(short) or found  # once more: what was played last is what is told
-        return Carried(short, found, max(1, sent - 1), self.shrinker.tries)
+        return Carried(short, found, max(1, sent - 1))
 
     def plainer(self, steps: Steps) -> Steps:
-        """Without needless steps, and with plainer ones in place of what is left."""
+        """Without needless steps, and with plainer ones in place of what is left, as far as it
+        still fails."""
         flat = _clean(chain.from_iterable(map(_one_by_one, steps)))
         if self._fails(flat):  # as mostly: what was done at once needs no looking at
             steps = flat
