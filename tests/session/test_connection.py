@@ -337,6 +337,41 @@ def test_a_refusal_with_any_json_as_its_body_is_a_status(clock: VirtualTime) -> 
     assert '{"detail":"Not Found"}' in error_.message
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error":"invalid_token","error_description":"Missing header"}',
+        b'{"error":{"code":401,"message":"Unauthorized"}}',
+        b'{"result":null,"success":false}',
+    ],
+)
+def test_the_body_of_a_refusal_is_no_malformed_answer(clock: VirtualTime, body: bytes) -> None:
+    challenge = {"WWW-Authenticate": "Bearer"}
+    error_ = failure(connected(clock, "http", m=http(401, raw(body), headers=challenge)))
+    assert error_.kind is ErrorKind.HTTP_STATUS
+    assert not error_.unusable
+    assert error_.message == (
+        f"m was refused (HTTP 401; the server wants authorization: Bearer): {body.decode()!r}"
+    )
+
+
+def test_what_is_meant_as_an_answer_is_one_below_any_status(clock: VirtualTime) -> None:
+    body = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}'
+    assert ask(connected(clock, "http", m=http(401, raw(body)))).error["code"] == -32000
+
+
+def test_what_a_refused_post_says_over_sse_is_told(clock: VirtualTime) -> None:
+    connection = connected(clock, "sse", m=nothing)
+    head = HttpResponse(stream=9, status=401, headers=(("content-type", "application/json"),))
+    body = Frame(sender="server", raw=b'{"error":"invalid_token"}', stream=9)
+    for record in (head, body, StreamEnd(stream=9)):
+        connection.transport.deliver(record)
+    assert failure(connection).message == (
+        "no usable answer to m within 5 s; only came: "
+        """a POST was refused (HTTP 401): '{"error":"invalid_token"}'"""
+    )
+
+
 @pytest.mark.parametrize("body", [b"null", b'{"detail":"Method Not Allowed"}'])
 def test_a_body_that_nobody_waits_for_is_not_told_of(clock: VirtualTime, body: bytes) -> None:
     connection = connected(clock, "http", m=nothing)

@@ -119,6 +119,22 @@ def test_the_end_of_the_stream_is_raised_once_all_is_handed_out() -> None:
     assert messages(handed) == [b"1"]
 
 
+def test_a_stream_that_is_refused_in_json_is_told_with_its_body() -> None:
+    refusal = reply(b'{"error":"invalid_token"}', "401 Unauthorized", "application/json")
+
+    def refuse(wire: Wire) -> None:
+        wire.request()
+        wire.send(refusal)
+
+    with serving(refuse) as server:
+        transport = LegacySse(server.url, sink=lambda record: None)
+        with pytest.raises(PeerError) as caught:
+            transport.open(soon())
+        transport.close(soon())
+    assert caught.value.kind is ErrorKind.HTTP_STATUS
+    assert caught.value.message == f"""{server.url}: HTTP 401: '{{"error":"invalid_token"}}'"""
+
+
 def test_a_refused_post_is_told() -> None:
     records: list[AnyRecord] = []
     with running(OldServer(reply(b"bad session", "404 Not Found", "text/plain"))) as server:

@@ -21,7 +21,7 @@ from mcptest.wire.correlation import IdSet, id_of_other_type
 from mcptest.wire.diagnosis import diagnose
 from mcptest.wire.envelope import batch_problems, decode, is_meant_as_message
 from mcptest.wire.json_text import write_json
-from mcptest.wire.mcp_headers import is_event_stream
+from mcptest.wire.mcp_headers import is_event_stream, refusal_in_words
 
 # -- A request on its way ------------------------------------------------------------------------
 
@@ -78,6 +78,7 @@ _LOOKING_UP = 0.2
 _ANSWERING = 1.0
 """Seconds for the answers to what came at once, also when nobody waits for anything."""
 _REFUSED = 400
+_BODY_SHOWN = 200
 _UNREADABLE_KEPT = 64 * 1024
 _TOO_MUCH = frozenset({Flaw.TOO_DEEP, Flaw.TOO_MANY_VALUES})
 """What is not read, because of what that would cost."""
@@ -134,7 +135,7 @@ class Connection:
         self._unreadable: list[bytes] = []
         """The first lines that are no messages, to say what they are."""
         self._unreadable_bytes = 0
-        self._bodies: set[int] = set()
+        self._bodies: dict[int | None, HttpResponse] = {}
         """Streams whose body is no stream of events."""
         self._answered = IdSet()
         self._given_up_on = IdSet()
@@ -357,12 +358,23 @@ class Connection:
     def _take_frame(self, frame: Frame) -> None:
         message = decode(frame.raw, self.limits.depth)
         stream = frame.stream
-        if stream in self._bodies and not self._on_stream(stream):
-            return  # the body of a refused GET, or below a 202: nobody waits for a message there
-        if stream is None and not is_meant_as_message(message):
+        body = self._bodies.get(stream)
+        if body is not None and (not self._on_stream(stream) or _is_refusal(body, message)):
+            self._take_body(body, frame)
+        elif stream is None and not is_meant_as_message(message):
             self._take_noise(message, frame)
         else:
             self._take_message(message, frame)
+
+    def _take_body(self, response: HttpResponse, frame: Frame) -> None:
+        """A body that is no message: of a refusal, or where nobody waits for one (GET, 202)."""
+        why = refusal_in_words(response.status, response.headers)
+        said = f"refused ({why}): {show(frame.raw, _BODY_SHOWN)!r}"
+        for pending in self._on_stream(frame.stream):
+            words = f"{show(pending.method, 80)} was {said}"
+            pending.failure = PeerError(ErrorKind.HTTP_STATUS, words)
+        if response.status >= _REFUSED and self.transport.name == "sse":
+            self._unusable(f"a POST was {said}")  # that has no answer on any stream
 
     def _take_message(self, message: Message, frame: Frame) -> None:
         kind = message.kind
@@ -496,7 +508,7 @@ class Connection:
         if isinstance(record, HttpResponse):
             self.last_status = record.status
             if not is_event_stream(record.headers):
-                self._bodies.add(record.stream)
+                self._bodies[record.stream] = record
             for pending in self._on_stream(record.stream):
                 pending.status = record.status
                 pending.headers = record.headers
@@ -532,7 +544,7 @@ class Connection:
             pending.retry_ms = retry if retry is not None else pending.retry_ms
 
     def _take_stream_end(self, record: StreamEnd) -> None:
-        self._bodies.discard(record.stream)
+        self._bodies.pop(record.stream, None)
         for pending in self._by_stream.pop(record.stream, ()):
             if not pending.done and not self._will_resume(pending):
                 pending.failure = self._ended_without_answer(pending, record)
@@ -579,3 +591,8 @@ class Connection:
 
 def _gave_up(pending: Pending, seconds: float) -> str:
     return f"no answer to {show(pending.method, 80)} within {seconds:g} s"
+
+
+def _is_refusal(response: HttpResponse, message: Message) -> bool:
+    """JSON below a status that refuses, but no attempt at a message: of OAuth, or a gateway."""
+    return response.status >= _REFUSED and not is_meant_as_message(message)

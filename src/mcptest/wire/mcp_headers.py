@@ -234,6 +234,19 @@ def may_say_anything(method: str, status: int, headers: Iterable[tuple[str, str]
     return method != "POST" or status >= 400 or status in {202, 204}
 
 
+def refusal_in_words(status: int, headers: Iterable[tuple[str, str]], reason: str = "") -> str:
+    """An HTTP status that refuses a request, and what it wants instead, without the body."""
+    words = f"HTTP {status}"
+    if reason:
+        words += f" {show(reason, 80)}"
+    if status > 599:
+        words += ", which is no status of HTTP"
+    wanted = next((v for k, v in headers if k.lower() == "www-authenticate"), None)
+    if wanted is not None:
+        words += f"; the server wants authorization: {show(wanted, 200)}"
+    return words
+
+
 def classify_response(method: str, status: int, content_type: str | None) -> Body:
     """What the body should be taken for, by the request's HTTP method, the status and the type."""
     kind = media_type(content_type)

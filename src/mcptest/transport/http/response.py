@@ -18,7 +18,7 @@ from mcptest.transport.base import Clock, Sink
 from mcptest.transport.recorder import leftover
 from mcptest.wire.fault import EXCERPT, WireError
 from mcptest.wire.http1 import ResponseHead
-from mcptest.wire.mcp_headers import Body, classify_response, media_type
+from mcptest.wire.mcp_headers import Body, classify_response, media_type, refusal_in_words
 from mcptest.wire.sse import Comment, Event, SseDecoder
 
 _TEXT_KEPT = 4 * EXCERPT
@@ -185,14 +185,7 @@ class Answer:
         self.trouble(ErrorKind.BAD_CONTENT_TYPE, why, excerpt)
 
     def _error_status(self, head: ResponseHead, content_type: str | None, excerpt: str) -> None:
-        detail = f"HTTP {head.status}"
-        if head.reason:
-            detail += f" {show(head.reason, 80)}"
-        if head.status > 599:
-            detail += ", which is no status of HTTP"
-        wanted = next((v for k, v in head.headers if k.lower() == "www-authenticate"), None)
-        if wanted is not None:
-            detail += f"; the server wants authorization: {show(wanted, 200)}"
+        detail = refusal_in_words(head.status, head.headers, head.reason)
         kind = show(media_type(content_type), 80)
         detail += f" ({kind})" if kind and excerpt else "" if excerpt else ", without a body"
         self.trouble(ErrorKind.HTTP_STATUS, detail, excerpt)

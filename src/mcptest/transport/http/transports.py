@@ -29,7 +29,8 @@ from mcptest.core.safe_text import show
 from mcptest.transport.base import NO_HEADERS, Clock, Sink
 from mcptest.transport.egress import Egress, Url, parse_url
 from mcptest.transport.http.exchanges import AT_ONCE, Exchanges, HttpExchange, RequestWriter
-from mcptest.transport.http.response import Answer
+from mcptest.transport.http.response import EXCERPT, Answer
+from mcptest.wire.mcp_headers import refusal_in_words
 
 _RECORD_OVERHEAD = 200
 
@@ -219,6 +220,8 @@ class LegacySse:
         self.close = self._http.close
         self._stream = 0
         self._endpoint: Url | None = None
+        self._refused = ""
+        """How the GET of the stream was refused; the body, if it is JSON, comes as a frame."""
         self._ready: list[AnyRecord] = []
         self._ended: PeerError | None = None
 
@@ -272,6 +275,13 @@ class LegacySse:
         if isinstance(record, SseEvent):
             if record.stream == self._stream and record.sse.event == "endpoint":
                 self._take_endpoint(record.data)
+        elif isinstance(record, HttpResponse):
+            if record.stream == self._stream and record.status >= 400:
+                self._refused = refusal_in_words(record.status, record.headers)
+        elif isinstance(record, Frame):
+            if record.stream == self._stream and self._refused:
+                words = f"{self._url}: {self._refused}: {show(record.raw, EXCERPT)!r}"
+                self._ended = PeerError(ErrorKind.HTTP_STATUS, words)
         elif isinstance(record, Trouble):
             if record.stream == self._stream:
                 self._ended = PeerError(ErrorKind(record.error), f"{self._url}: {record.in_words}")
