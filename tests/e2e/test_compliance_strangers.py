@@ -239,6 +239,53 @@ def test_metadata_that_is_not_there_is_shown_with_its_status() -> None:
     assert [one[:8] for one in received] == ["HTTP 401", "HTTP 404", "HTTP 404"]
 
 
+class _WantsASessionFirst(_AsksForAToken):
+    """Who has a token and no session is told about the session, whatever the token is worth."""
+
+    takes_any_token = False
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
+        begins, trusted = asked["method"] == "initialize", self.takes_any_token
+        if self.headers.get("authorization") is None or (begins and not trusted):
+            self.send_response(401)
+            self.send_header("www-authenticate", "Bearer")
+            self.send_header("content-length", "0")
+            self.end_headers()
+            return
+        info = {"name": "guarded", "version": "1"}
+        agreed = {"protocolVersion": str(OLD), "capabilities": {}, "serverInfo": info}
+        error = {"code": -32600, "message": "Bad Request: Missing session ID"}
+        outcome = {"result": agreed} if begins else {"error": error}
+        body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], **outcome}).encode()
+        self.send_response(200 if begins else 400)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class _TakesAnyToken(_WantsASessionFirst):
+    takes_any_token = True
+
+
+@pytest.mark.parametrize(
+    ("guard", "broken"), [(_WantsASessionFirst, []), (_TakesAnyToken, ["AUTH-004"])]
+)
+def test_a_token_is_judged_by_a_request_that_needs_no_session(
+    guard: type[_WantsASessionFirst], broken: list[str]
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), guard) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        target = Target(way="http", label="guarded", url=url)
+        rules = ("AUTH-001", "AUTH-004")
+        order = Order(target=target, revision=OLD, rules=rules, timeout=BOUND)
+        judgement = judge_server(order, lambda event: None)
+        server.shutdown()
+    assert [one.id for one in judgement.failures] == broken
+
+
 class _RefusesInJson(_AsksForAToken):
     """What is not there is told in JSON; the document lies at the root."""
 

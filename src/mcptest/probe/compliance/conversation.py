@@ -159,10 +159,19 @@ def changed_headers(headers: Mapping[str, Any]) -> dict[str, str]:
     return {name: NOT_SENT if value is None else str(value) for name, value in headers.items()}
 
 
+def _first_params(revision: Revision) -> dict[str, Any]:
+    """What a client without capabilities says in `initialize`."""
+    version = revision.wire_version
+    return {"protocolVersion": version, "capabilities": {}, "clientInfo": _CLIENT_INFO}
+
+
 def _params(check: SentCheck, lifecycle: Lifecycle, revision: Revision) -> dict[str, Any] | None:
     if "params" in check.omit:
         return None
-    prepared = lifecycle.prepare(check.params)
+    own_params = check.params
+    if own_params is None and check.method == "initialize":
+        own_params = _first_params(revision)
+    prepared = lifecycle.prepare(own_params)
     params = dict(prepared) if prepared is not None else None
     if params is not None and "arguments" in check.omit:
         params.pop("arguments", None)

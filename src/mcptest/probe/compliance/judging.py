@@ -174,6 +174,9 @@ class Judging:
             # What is about authorization can be judged all the same; all else has this one cause.
             site.revision = site.order.revision or NEWEST_HANDSHAKE
             site.asks_for_token = self.refused = True
+            if site.revision.era is Era.HANDSHAKE:
+                # Without a session all else may be refused for that, token or none.
+                site.alive_method = "initialize"
             self.causes.note("unauthorized", error.message)
         else:
             site.tour = conversation
