@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.judgement import Evidence, Grade, RootCause
+from mcptest.core.judgement import CUT_SHORT, Evidence, Grade, RootCause
 from mcptest.core.verdict import Finding, Outcome, Severity
 from mcptest.report import terminal
 from mcptest.report.compliance.compliance_report import ComplianceReport
@@ -188,6 +188,16 @@ def test_verbose_lists_what_passed_and_what_does_not_apply() -> None:
     assert "    ✓ PROTO-002    what PROTO-002 asks for holds\n" in text
     assert "    the server does not declare prompts (1)\n      PROMPT-103\n" in text
     assert "PROMPT-103" not in text_of(SAMPLE)
+
+
+def test_a_run_that_was_stopped_is_not_called_one_of_some_rules() -> None:
+    left = rule_result("TOOLS-001", Outcome.INCONCLUSIVE, reason="interrupted")
+    stopped = judgement(
+        results=(left,), causes=(), grade=None, whole_corpus=False, notes=(CUT_SHORT,)
+    )
+    text = text_of(report_of(stopped))
+    assert "not graded: it was stopped before every rule was judged" in text
+    assert "only some of the rules" not in text
 
 
 def test_who_asked_for_some_rules_hears_about_each_of_them() -> None:

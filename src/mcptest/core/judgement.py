@@ -23,6 +23,10 @@ class Evidence(msgspec.Struct, frozen=True):
     """Empty: nothing came."""
 
 
+CUT_SHORT = "interrupted: what was not judged by then is inconclusive, and there is no grade"
+"""The note of a judgement that was stopped, by a person or by --max-time."""
+
+
 class Commonness(msgspec.Struct, frozen=True):
     """How many published servers break a rule, as it was measured."""
 

@@ -40,7 +40,14 @@ from mcptest.commands.reporting import (
 )
 from mcptest.commands.server_options import ended_before_meeting, out_of_time
 from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
-from mcptest.core.judgement import SCORECARD_FORMAT, GateResult, Judgement, PastRun, Scorecard
+from mcptest.core.judgement import (
+    CUT_SHORT,
+    SCORECARD_FORMAT,
+    GateResult,
+    Judgement,
+    PastRun,
+    Scorecard,
+)
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
@@ -51,7 +58,7 @@ from mcptest.probe.compliance.block import (
     min_grade_gate,
     narrowed,
 )
-from mcptest.probe.compliance.judging import CUT_SHORT, Tell, spoken_revisions
+from mcptest.probe.compliance.judging import Tell, spoken_revisions
 from mcptest.probe.compliance.site import Order
 from mcptest.probe.lanes import SuiteServer, check_names, check_rules, server_of_suite
 from mcptest.probe.suites.settings import ServerChoice

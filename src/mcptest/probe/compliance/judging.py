@@ -12,7 +12,14 @@ from typing import Any, TypeAlias
 import msgspec
 
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
-from mcptest.core.judgement import Event, Judgement, JudgingBegan, RuleJudged, RuleResult
+from mcptest.core.judgement import (
+    CUT_SHORT,
+    Event,
+    Judgement,
+    JudgingBegan,
+    RuleJudged,
+    RuleResult,
+)
 from mcptest.core.revision import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, Era, Revision
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Outcome, Severity
@@ -81,7 +88,6 @@ _REACHED_OTHERWISE = (
 )
 _LONGER = 1.0
 """Seconds more than another one lived, for a process that is left alone."""
-CUT_SHORT = "interrupted: what was not judged by then is inconclusive, and there is no grade"
 _NOT_ASKED_AGAIN = "it failed once, and we were interrupted before it could be asked again"
 _INTERRUPTED = Unasked(Outcome.INCONCLUSIVE, "interrupted")
 Tell: TypeAlias = Callable[[Event], None]

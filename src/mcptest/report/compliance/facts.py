@@ -9,7 +9,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mcptest.core.judgement import Commonness, Evidence, GateResult, Grade, Judgement, RuleResult
+from mcptest.core.judgement import (
+    CUT_SHORT,
+    Commonness,
+    Evidence,
+    GateResult,
+    Grade,
+    Judgement,
+    RuleResult,
+)
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Finding, Outcome, Severity
 from mcptest.report.terminal import counted, duration
@@ -105,6 +113,8 @@ def why_no_letter(judgement: Judgement) -> str:
     """Why there is no grade; empty when there is one."""
     if letter_of(judgement.grade):
         return ""
+    if CUT_SHORT in judgement.notes:
+        return "not graded: it was stopped before every rule was judged"
     if judgement.grade is None:
         return "not graded: only some of the rules were asked for"
     return "no grade: too little was observed for one"
