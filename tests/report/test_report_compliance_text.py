@@ -6,7 +6,7 @@ import re
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcptest.core.judgement import CUT_SHORT, Evidence, Grade, RootCause
@@ -332,6 +332,7 @@ def test_no_text_of_a_peer_steers_a_terminal_or_a_ci_system(number: int, revisio
 TRICKY = st.text(st.sampled_from("::##[]vso err\x1b\n\r\t\u202e\ud800漢 a"), max_size=120)
 
 
+@example(":", 40)  # the name of a gate, before the colon that we write
 @given(TRICKY, st.integers(40, 60))
 def test_wrapping_never_brings_a_command_to_the_start_of_a_line(text: str, width: int) -> None:
     assert is_harmless(text_of(hostile_report(text), TERMINAL, width=width))

@@ -155,7 +155,8 @@ def tally(judgement: Judgement) -> list[tuple[int, str, str]]:
 def gate_line(gate: GateResult) -> str:
     """`grade_delta: FAIL (the grade fell from A to B)`"""
     detail = f" ({show(gate.detail, LINE)})" if gate.detail else ""
-    return f"{show(gate.name, 60)}: {'PASS' if gate.passed else 'FAIL'}{detail}"
+    line = f"{show(gate.name, 60)}: {'PASS' if gate.passed else 'FAIL'}{detail}"
+    return show(line, 2 * LINE)  # a name of one colon makes a command of CI with the colon after it
 
 
 def not_observed(judgement: Judgement) -> list[Group]:
