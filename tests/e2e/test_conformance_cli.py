@@ -19,6 +19,8 @@ ROOT = Path(__file__).parent.parent
 RAW = shlex.join([sys.executable, "-S", str(ROOT / "conformance" / "raw_client.py")])
 DEMO = shlex.join([sys.executable, "-m", "mcptest", "serve", "demo", "--offer", "fixtures,tasks"])
 
+OLDEST = "2024-11-05"
+
 
 def client(*options: str, breaks: str = "") -> Done:
     command = f"{RAW} --break {breaks}" if breaks else RAW
@@ -173,6 +175,20 @@ def test_the_demo_passes_every_scenario_over_stdio(revision: str) -> None:
     assert done.code == 0, done.said
     rows = [check for one in json.loads(done.out)["results"] for check in one["checks"]]
     assert {row["status"] for row in rows} == {"SUCCESS"}
+
+
+@pytest.mark.parametrize(
+    ("wish", "why"),
+    [((), "server/discover was refused"), (("--spec-version", OLDEST), "asked for")],
+)
+def test_a_server_of_a_revision_without_scenarios_is_told_what_judges_it(
+    wish: tuple[str, ...], why: str
+) -> None:
+    server = f"{DEMO} --spec-version {OLDEST}"
+    done = mcptest("conformance", "server", *wish, "--server", server)
+    assert done.code == 4, done.said
+    assert f"no scenario fits {OLDEST} over stdio\n  {OLDEST}: {why}" in done.said
+    assert "`mcptest compliance run` judges every revision" in done.said
 
 
 def test_a_server_that_is_not_there_is_said_once_and_passes_nothing() -> None:

@@ -237,7 +237,10 @@ def test_server(arguments: argparse.Namespace) -> int:
         sys.stdout.writelines(f"{name} {revision}\n" for name in names)
         return ExitCode.OK if names else ExitCode.NOTHING_MATCHED
     if not names:
-        sys.stderr.write(f"mcptest: no scenario fits {revision} over {target.way}\n")
+        sys.stderr.write(
+            f"mcptest: no scenario fits {revision} over {target.way}\n"
+            f"  {revision}: {because}; `mcptest compliance run` judges every revision\n"
+        )
         return ExitCode.NOTHING_MATCHED
     mask = redaction.text
     problems: list[str] = []
