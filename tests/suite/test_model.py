@@ -186,6 +186,10 @@ NOT_EMPTY = Expect(not_empty=True)
             "assert_resources: {subscribe: a, unsubscribe: b, expect_notification: true}",
             ResourcesBlock(subscribe="a", unsubscribe="b", expect_notification=True),
         ),
+        (
+            "assert_resources: {subscribe: a, expect: {}, expect_notification: true}",
+            ResourcesBlock(subscribe="a", expect=Expect(), expect_notification=True),
+        ),
         ("assert_prompts: {list: , expect: E}", PromptsBlock(list=ListRequest(), expect=NOT_EMPTY)),
         (
             "assert_prompts: {list: {cursor: c}, expect: E}",
