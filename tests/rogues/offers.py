@@ -80,6 +80,14 @@ def _circle() -> Obj:
     }
 
 
+def _left_over(keyword: str, levels: int = 24) -> Obj:
+    """To know what is left over on one level, all levels below are checked again."""
+    schema: Obj = {}
+    for n in range(levels):
+        schema = {"anyOf": [schema, {"required": [f"m{n}"]}], keyword: {"type": "string"}}
+    return {"type": "object", "properties": {"x": schema}, "required": ["x"]}
+
+
 def _texts(*patterns: str) -> Obj:
     properties = {f"p{n}": {"type": "string", "pattern": one} for n, one in enumerate(patterns)}
     return {"type": "object", "properties": properties, "required": list(properties)}
@@ -148,6 +156,8 @@ INPUTS: dict[str, Callable[[], Obj]] = {
     "addresses": _addresses,
     "members-of-members": _members_of_members,
     "circle": _circle,
+    "left-over-members": lambda: _left_over("unevaluatedProperties"),
+    "left-over-items": lambda: _left_over("unevaluatedItems"),
     "reference-chain": lambda: _chain(20_000),
     "many-patterns": lambda: _texts(*(rf"(?=x)\w{{100}}{n}$" for n in range(2_000))),
     "multiplying-pattern": lambda: _texts("((((a{100}){100}){100}){100}){100}"),

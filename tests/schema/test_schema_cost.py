@@ -27,6 +27,8 @@ REFUSED = {
     "anchors": "its references multiply",
     "addresses": "its references multiply",
     "members-of-members": "its references multiply",
+    "left-over-members": "its unevaluated members or items multiply",
+    "left-over-items": "its unevaluated members or items multiply",
     "reference-chain": "more than 400 levels deep",
     "many-patterns": "patterns that are too large",
     "multiplying-pattern": "its repetitions multiply",

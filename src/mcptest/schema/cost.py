@@ -149,6 +149,10 @@ _REFERRING: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _IN_PLACE: Final = frozenset({*_LISTED, *_SINGLE, *_NAMED, *_REFERRING})
 _OF_MEMBERS: Final = ("additionalProperties", "unevaluatedProperties")
 _OF_ITEMS: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
+_UNEVALUATED: Final = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+_AGAIN: Final = 4
+"""So often all that holds in place is checked for such a keyword: what it applies to is what they
+left over, and to know that the validator asks each of them again."""
 
 
 class SchemaError(Exception):
@@ -178,13 +182,13 @@ class Cost:
         self._references = References(schema)
         self._closures: dict[int, _Closure] = {}
         self._recursive: set[int] = set()
-        self.steps = self._expanded() if self._parts.referring else self._parts.steps
+        self.steps = self._expanded() if self._parts.multiplying else self._parts.steps
         """On one part of a value, at most."""
         self._amplified: int | None = None
         if self.steps > MOST_STEPS:
             raise SchemaLimitError(
                 f"checking a value against it takes {_number(self.steps)} steps, because its "
-                f"references multiply (the limit is {MOST_STEPS:,})"
+                f"{self._parts.multiplying} multiply (the limit is {MOST_STEPS:,})"
             )
 
     def allow(self, value: Any) -> None:
@@ -243,8 +247,10 @@ class Cost:
             if depth > _DEEPEST:
                 raise SchemaLimitError(f"it nests or refers more than {_DEEPEST} levels deep")
             open_[key] = None
-            found = _own(schema)
-            for part in (*self._in_place(schema), *_inner(schema)):
+            found, times = _own(schema), _repeats(schema)
+            for part in self._in_place(schema):
+                found += times * self._expand(part, known, open_, depth + 1)
+            for part in _inner(schema):
                 found += self._expand(part, known, open_, depth + 1)
             del open_[key]
             known[key] = found
@@ -330,14 +336,14 @@ class Cost:
             open_[key] = None
             counts: Counter[int] = Counter()
             schemas: dict[int, dict[str, Any]] = {}
-            fixed, by_length = _own(schema), _matching(schema)
+            fixed, by_length, times = _own(schema), _matching(schema), _repeats(schema)
             if not _HOLDING.isdisjoint(schema):
                 counts[key], schemas[key] = 1, schema
             for part in self._in_place(schema):
                 inner = self._closed(part, known, open_)
-                fixed, by_length = fixed + inner.fixed, by_length + inner.by_length
+                fixed, by_length = fixed + times * inner.fixed, by_length + times * inner.by_length
                 for other, many in inner.holding:
-                    counts[id(other)] += many
+                    counts[id(other)] += times * many
                     schemas[id(other)] = other
             del open_[key]
             holding = tuple((schemas[one], many) for one, many in counts.items())
@@ -407,7 +413,8 @@ def _has_few_parts(value: Any, most: int) -> bool:
 class _Parts(msgspec.Struct):
     steps: int = 1
     """Of all parts together, each taken once."""
-    referring: bool = False
+    multiplying: str = ""
+    """What makes parts count more than once, for a message."""
     alternatives: bool = False
     measuring: bool = False
     """Whether the length of texts or arrays matters."""
@@ -416,7 +423,7 @@ class _Parts(msgspec.Struct):
 
 
 _TELLING: Final = frozenset(
-    {*_REFERRING, "anyOf", "oneOf", "uniqueItems", "pattern", "patternProperties"}
+    {*_REFERRING, *_UNEVALUATED, "anyOf", "oneOf", "uniqueItems", "pattern", "patternProperties"}
 )
 
 
@@ -442,7 +449,10 @@ def _parts_of(schema: Any) -> _Parts:
 
 def _note(schema: dict[str, Any], found: _Parts) -> int:
     """What a schema has that takes a closer look; the steps to compile its expressions."""
-    found.referring = found.referring or any(one in schema for one in _REFERRING)
+    if any(one in schema for one in _REFERRING):
+        found.multiplying = "references"
+    elif not found.multiplying and not _UNEVALUATED.isdisjoint(schema):
+        found.multiplying = "unevaluated members or items"
     found.alternatives = found.alternatives or "anyOf" in schema or "oneOf" in schema
     found.hashing = found.hashing or schema.get("uniqueItems") is True
     compiling = 0
@@ -467,6 +477,11 @@ def _own(schema: dict[str, Any]) -> int:
     if "pattern" in schema or "patternProperties" in schema:
         steps += sum(_pattern_costs(one).matching for one in _patterns(schema))
     return steps
+
+
+def _repeats(schema: dict[str, Any]) -> int:
+    """How often that is checked which holds in place of the schema."""
+    return 1 if _UNEVALUATED.isdisjoint(schema) else _AGAIN
 
 
 def _matching(schema: dict[str, Any]) -> int:
