@@ -196,3 +196,25 @@ def test_what_a_misfit_was_held_against_goes_without_the_collector() -> None:
     finally:
         gc.enable()
     assert len(kept) == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"enum": [{"a": n, "b": {"c": n}} for n in range(30_000)]}, "too many parts"),
+        ({"const": [f"part {n}" for n in range(300_000)]}, "too many parts"),
+        ({"required": [letter * 400_000 for letter in "abcdefghijkl"]}, "4,800,0"),
+    ],
+    ids=["objects", "texts", "names"],
+)
+def test_a_schema_of_which_the_validator_takes_too_much_memory_is_refused(
+    schema: Any, reason: str
+) -> None:
+    with pytest.raises(SchemaLimitError, match=reason):
+        CompiledSchema(schema)
+
+
+def test_a_large_schema_that_people_write_is_used() -> None:
+    choices = {"enum": [f"choice {n}" for n in range(100_000)]}
+    members = {f"m{n}": {"type": "string", "description": "One of many."} for n in range(5_000)}
+    assert CompiledSchema({"properties": {"one": choices, **members}}).fits({"one": "choice 7"})

@@ -131,8 +131,9 @@ _EXPLAINING: Final = 2_000_000
 _EXPLAINING_ALTERNATIVES: Final = 20_000
 """Each alternative that does not fit becomes an error of its own, with a copy of the value."""
 _DEEPEST: Final = 400
-_COMPILING: Final = 150
-"""Steps to compile one part of a schema."""
+_COMPILING: Final = 800
+"""Steps to compile one part of a schema. In the validator it takes two kilobytes."""
+_COMPILING_ITEM: Final = 100
 _SMALL: Final = 100
 """Parts of a value of which the validator may make as many copies as it likes."""
 _COMPARING: Final = 100
@@ -439,7 +440,7 @@ def _parts_of(schema: Any) -> _Parts:
                 compiling += _note(one, found)
             left.extend(part for part in one.values() if type(part) in _CONTAINERS)
         elif type(one) is list:
-            compiling += 5 * len(one)
+            compiling += _COMPILING_ITEM * len(one)
             left.extend(part for part in one if type(part) in _CONTAINERS)
         if compiling > MOST_STEPS:
             raise SchemaLimitError("it has too many parts, or patterns that are too large, to use")

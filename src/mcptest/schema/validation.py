@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from mcptest.core.limits import MEBIBYTE
 from mcptest.core.safe_text import show
 from mcptest.schema.cost import BACKTRACKS, Cost, SchemaError, SchemaLimitError
 
@@ -106,6 +107,7 @@ def dialect_of(schema: Any) -> int:
     return found
 
 
+LARGEST = 4 * MEBIBYTE
 _LARGE = 64 * 1024
 _MOST_LARGE = 2
 _large: dict[bytes, Any] = {}
@@ -119,6 +121,11 @@ def _validator_of(schema: Any) -> Any:
         text = _encode(schema)
     except (TypeError, ValueError, RecursionError):  # what can't be written can't be told apart
         text = b""
+    if len(text) > LARGEST:
+        raise SchemaLimitError(
+            f"it has {len(text):,} bytes, and the validator takes ten times that (the limit is "
+            f"{LARGEST:,})"
+        )
     if len(text) <= _LARGE:
         return _compile(schema)
     key = hashlib.sha256(text).digest()
