@@ -128,6 +128,20 @@ def test_what_reading_would_take_is_known_before(part: bytes) -> None:
     assert not has_too_many_values(raw, taken * 3)
 
 
+def test_members_of_one_large_object_are_counted() -> None:
+    """No other object shares their keys."""
+    raw = b"{" + b",".join(b'"k%d":%d' % (n, n) for n in range(300_000)) + b"}"
+    tracemalloc.start()
+    try:
+        value = msgspec.json.decode(raw)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(value) == 300_000
+    assert has_too_many_values(raw, taken // 2)
+    assert not has_too_many_values(raw, taken * 3)
+
+
 def test_what_looks_like_values_inside_a_text_is_none() -> None:
     text = b'{"a":"' + b'[{,\\"]}:' * 1_000_000 + b'"}'
     assert not has_too_many_values(text)

@@ -178,6 +178,9 @@ _TEXT_COST = 50
 _NUMBER_COST = 28
 _PLACE_COST = 8
 """What values of Python take beside the text in them, in bytes. Keys are shared."""
+_FEW_MEMBERS = 8
+_MEMBER_COST = 90
+"""Of each member beyond a few in every object: such an object has keys that no other has."""
 _TEXT_OR_NOT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"]++'
 _QUOTE, _COMMA, _COLON = b'",:'
 
@@ -188,7 +191,10 @@ def has_too_many_values(raw: bytes, most: int = DEFAULT_LIMITS.values_bytes) -> 
     What could be structure is counted first, which is quick; only where that is too much, texts
     and keys are told apart from it.
     """
-    if len(raw) <= _HARMLESS or _values_cost(*map(raw.count, (b'"', b"{", b"[", b","))) <= most:
+    if len(raw) <= _HARMLESS:
+        return False
+    quotes, objects, arrays, commas, colons = map(raw.count, (b'"', b"{", b"[", b",", b":"))
+    if _values_cost(quotes, objects, arrays, commas) + _members_cost(objects, colons) <= most:
         return False
     quotes = objects = arrays = commas = colons = 0
     for match in re.finditer(_TEXT_OR_NOT, raw, re.DOTALL):
@@ -207,7 +213,8 @@ def has_too_many_values(raw: bytes, most: int = DEFAULT_LIMITS.values_bytes) -> 
             colons += raw.count(b":", start, end)
             if _values_cost(quotes, objects, arrays, commas, colons) > most:
                 return True
-    return _values_cost(quotes, objects, arrays, commas, colons) > most
+    cost = _values_cost(quotes, objects, arrays, commas, colons)
+    return cost + _members_cost(objects, colons) > most
 
 
 def _values_cost(quotes: int, objects: int, arrays: int, commas: int, colons: int = 0) -> int:
@@ -215,6 +222,10 @@ def _values_cost(quotes: int, objects: int, arrays: int, commas: int, colons: in
     numbers = max(0, commas - texts - objects - arrays)
     cost = objects * _OBJECT_COST + arrays * _ARRAY_COST + texts * _TEXT_COST
     return cost + numbers * _NUMBER_COST + commas * _PLACE_COST
+
+
+def _members_cost(objects: int, colons: int) -> int:
+    return max(0, colons - _FEW_MEMBERS * objects) * _MEMBER_COST
 
 
 UNREAD = (
