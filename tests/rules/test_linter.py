@@ -8,6 +8,7 @@ import pytest
 
 from mcptest.rules.lint.finding import LintFinding, LintLimits
 from mcptest.rules.lint.linter import (
+    LONGEST_MESSAGE,
     Called,
     all_lint_rules,
     chosen_rules,
@@ -375,3 +376,18 @@ ARGS = "Makes a heading.\n\nArgs:\n    level: From 1 to 6."
 )
 def test_severity_follows_the_harm_in_its_place(code: str, definition: Any, severity: str) -> None:
     assert severities(definition, code) == [severity]
+
+
+def test_a_name_of_any_length_is_told_in_a_short_message() -> None:
+    """And in a short time: once an expression was compiled of each name, which took seconds."""
+    names = [letter * 400_000 for letter in "abcdef"]
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in names},
+        "required": names,
+    }
+    surface = surface_of([tool(inputSchema=schema)])
+    found = lint(surface, chosen_rules(["E103", "W103"]), LintLimits())
+    assert len(found) == 12
+    assert all(len(one.message) <= LONGEST_MESSAGE for one in found)
+    assert all(len(one.field) <= LONGEST_MESSAGE for one in found)

@@ -40,20 +40,23 @@ def escaped(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _beginning(text: str, limit: int) -> str:
-    """Whoever writes masks. But half a secret would not be recognised, so this comes first."""
+def beginning(text: str, limit: int) -> str:
+    """So many characters of a text, as they are.
+
+    Whoever writes masks. But half a secret would not be recognised, so this comes first.
+    """
     return text if len(text) <= limit else redaction.text(text[: limit + _LOOKED_AT])[:limit]
 
 
 def show_lines(text: str, limit: int = 600) -> str:
     """The lines of a text, each of which is safe to look at."""
-    cut = _beginning(text, limit)
+    cut = beginning(text, limit)
     return "\n".join(show(line, limit) for line in cut.split("\n"))
 
 
 def in_one_line(text: str, limit: int = 200) -> str:
     """The lines of a text as parts of one that is safe to look at."""
-    cut = _beginning(text, 4 * limit)
+    cut = beginning(text, 4 * limit)
     parts = (line.strip() for line in cut.split("\n"))
     return show("; ".join(filter(None, parts)), limit)
 
@@ -62,7 +65,7 @@ def show(text: str | bytes, limit: int = 200) -> str:
     """One line that is safe in a terminal, a CI log or a message, cut to `limit` characters."""
     if isinstance(text, bytes):
         text = text[: limit * 4 + _LOOKED_AT].decode("utf-8", "backslashreplace")
-    cut = _beginning(text, limit + 1)
+    cut = beginning(text, limit + 1)
     safe = cut if cut.isascii() and cut.isprintable() else _unsafe().sub(escaped, cut)
     if "::" in safe or "##" in safe:
         safe = re.sub(_COMMAND, r"\g<0>\\", safe)

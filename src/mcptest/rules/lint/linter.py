@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from mcptest.core.safe_text import beginning
 from mcptest.rules.lint import descriptions, overlap, parameters, prompts_and_resources, schemas
 from mcptest.rules.lint.finding import (
     LINT_RULES,
@@ -64,6 +65,10 @@ def unknown_codes(codes: Iterable[str]) -> list[str]:
     return [code for code in codes if not code or not any(one.startswith(code) for one in known)]
 
 
+LONGEST_MESSAGE = 2_000
+"""Characters of it: the names in it are the server's."""
+
+
 def lint(surface: Surface, rules: Sequence[LintRule], limits: LintLimits) -> list[LintFinding]:
     """Findings by item, in the order of the lists; what is about the server comes last."""
     order = _order(surface)
@@ -112,8 +117,8 @@ def _finding(rule: LintRule, remark: Remark, kind: str = "", name: str = "") -> 
         code=rule.code,
         severity=rule.severity if rule.settled else remark.severity or rule.severity,
         title=rule.title,
-        message=remark.message,
-        field=remark.field,
+        message=beginning(remark.message, LONGEST_MESSAGE),
+        field=beginning(remark.field, LONGEST_MESSAGE),
         fix=rule.fix,
         suggestion=remark.suggestion,
     )
