@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mcptest.core.limits import cancellation
 from mcptest.schema import near_valid
 from mcptest.schema.choices import Seeded
 from mcptest.schema.generator import fitting_value
@@ -259,12 +260,14 @@ class Inputs:
 def inputs_for(tool: Mapping[str, Any], runs: int, seed: int, *, writes: bool = False) -> Inputs:
     """The same for the same tool and seed, whatever else is fuzzed; more runs only add to them."""
     form = form_of(tool)
-    near = [
-        case
-        for case in near_valid_cases(form, writes=writes)
-        if not isinstance(case.arguments, Mapping) or can_be_sent(case.arguments)
-    ]
-    seen = {spelled(case.arguments) for case in near}
+    near: list[InputCase] = []
+    seen: set[bytes] = set()
+    for case in near_valid_cases(form, writes=writes):
+        if cancellation.is_over():  # of a large schema there are many, and each is as large
+            break
+        if not isinstance(case.arguments, Mapping) or can_be_sent(case.arguments):
+            near.append(case)
+            seen.add(spelled(case.arguments))
     mutated = mutated_cases(form, f"{seed}/{tool.get('name')}", seen, writes=writes)
     return Inputs(form, islice(chain(near, mutated), runs), max(0, len(near) - runs))
 
