@@ -11,7 +11,7 @@ from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Limits
 from mcptest.core.revision import Revision
 from mcptest.session.client import Client
-from mcptest.session.pages import EndlessPages, list_items, walk_pages
+from mcptest.session.pages import EndlessPages, distinct, list_items, walk_pages
 from tests.support.scripted import Scripted, Sent, VirtualTime, discovered, error, in_turn, result
 
 LIMITS = Limits(pages=5, items=50)
@@ -183,3 +183,8 @@ def test_a_list_takes_no_longer_than_its_time_however_quickly_the_pages_come(
     )
     with pytest.raises(EndlessPages, match=r"did not end within 5 s, after \d pages"):
         list(pages)
+
+
+def test_items_with_half_a_surrogate_pair_are_told_apart() -> None:
+    half = {"name": "\ud800", "b": 1}
+    assert distinct([half, {"name": "x"}, {"b": 1, "name": "\ud800"}]) == [half, {"name": "x"}]

@@ -7,6 +7,7 @@ pages of a list together take no longer than one request may: a page each moment
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
@@ -127,4 +128,11 @@ def list_items(
 
 def distinct(items: Iterable[Any]) -> list[Any]:
     """Each item once, in the order in which they came."""
-    return list({msgspec.json.encode(item, order="deterministic"): item for item in items}.values())
+    return list({_spelled(item): item for item in items}.values())
+
+
+def _spelled(item: Any) -> bytes:
+    try:
+        return msgspec.json.encode(item, order="deterministic")
+    except UnicodeEncodeError:  # half a surrogate pair can only be written escaped
+        return json.dumps(item, sort_keys=True).encode()
