@@ -186,3 +186,9 @@ def test_very_many_sessions_are_followed_in_bounded_memory(monkeypatch: Any) -> 
     assert judged.messages == 10 * 7
     late = judge(full(parts, sessions[0].call(3), transport="http"), all_rules())
     assert not late.complete
+
+
+def test_an_endpoint_that_is_no_url_is_no_reason_to_fail() -> None:
+    session = Http("s1")
+    named = SseEvent(stream=1, sse=Sse(event="endpoint"), data="http://[::1")
+    failed(session.begin(), named, session.call(1), transport="sse")

@@ -181,7 +181,10 @@ class _OverSse(_Router):
 
 
 def _target(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # whatever a server calls its endpoint
+        return url
     return f"{parts.path}?{parts.query}"
 
 
