@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -112,7 +111,10 @@ def _url(url: str, words: ServerWords) -> Target:
             raise UsageError(f"the header {name} holds characters that HTTP can't carry")
     if words.cwd is not None:
         raise UsageError("--cwd is for servers that are started here")
-    way: Way = words.way or ("sse" if urlsplit(url).path.rstrip("/").endswith("/sse") else "http")
+    from mcptest.transport.egress import parse_url  # only those who name a URL wait for sockets
+
+    path = parse_url(url).target.partition("?")[0]
+    way: Way = words.way or ("sse" if path.rstrip("/").endswith("/sse") else "http")
     return Target(way=way, label=show(url, 120), url=url, headers=words.headers)
 
 
@@ -165,13 +167,16 @@ def configured_target(name: str, entry: Any, path: Path, words: ServerWords) -> 
         arguments = entry.get("args", [])
         if not isinstance(arguments, list):
             raise UsageError(f"{where}.args is not an array")
-        command = (entry["command"], *arguments)
+        command = _text(entry["command"], f"{where}.command")
         cwd = entry.get("cwd")
         env = {**variables.strings(entry.get("env"), "env"), **words.env}
         if words.cwd is None and cwd is not None:
             words = replace(words, cwd=_folder(_text(cwd, f"{where}.cwd"), f"{where}.cwd"))
         found = _stdio(
-            tuple(variables.expand(_text(word, f"{where}.args")) for word in command),
+            tuple(
+                variables.expand(word)
+                for word in (command, *(_text(one, f"{where}.args") for one in arguments))
+            ),
             replace(words, env=env),
         )
     else:
