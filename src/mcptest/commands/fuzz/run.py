@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import secrets
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mcptest.commands.fuzz.cli import TIMEOUT
 from mcptest.commands.live_display import live_progress
-from mcptest.commands.options import duration, limit_of, startup_of, wanted_jobs, wanted_revision
+from mcptest.commands.options import (
+    duration,
+    json_value,
+    limit_of,
+    startup_of,
+    wanted_jobs,
+    wanted_revision,
+)
 from mcptest.commands.reporting import Saved, code_of_report, conclude, saved_into
 from mcptest.commands.server_options import (
     Explored,
@@ -73,7 +79,7 @@ def _order(arguments: argparse.Namespace, explored: Explored) -> FuzzOrder:
     options += ["--timeout", arguments.timeout] if arguments.timeout != TIMEOUT else []
     mask = explored.subject.masker.text
     try:
-        given = json.loads("null" if arguments.input is None else arguments.input)
+        given = json_value("null" if arguments.input is None else arguments.input)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--input is not JSON: {error}") from None
     return FuzzOrder(

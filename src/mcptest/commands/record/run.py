@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mcptest.commands.options import duration, server_words, startup_of, wanted_revision
+from mcptest.commands.options import (
+    duration,
+    json_value,
+    server_words,
+    startup_of,
+    wanted_revision,
+)
 from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
@@ -95,7 +100,7 @@ def _call(word: str) -> tuple[str, Mapping[str, Any]]:
     if not separator:
         return name, {}
     try:
-        arguments = json.loads(text)
+        arguments = json_value(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--call {name}: the arguments are not JSON: {error}") from None
     if not isinstance(arguments, dict):
