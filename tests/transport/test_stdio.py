@@ -208,7 +208,7 @@ def test_a_stopped_server_is_said_to_be_stopped() -> None:
     with python(code) as server:
         assert server.receive(soon())
         deadline = soon()
-        while "is stopped" not in server.condition():
+        while "is stopped" not in server.partial():
             assert not deadline.expired
             server.receive(Deadline.after(0.01))
         assert "stderr: going" in server.condition()

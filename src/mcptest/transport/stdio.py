@@ -552,19 +552,20 @@ class Stdio:
         return self._lines.beginning(UNFINISHED_KEPT)
 
     def partial(self) -> str:
-        """What has come of a line that is not complete, as a clause."""
-        half = self.unfinished
-        if not half:
-            return ""
-        held = self._lines.held
-        return f"stdout stands in the middle of a line, after {held} bytes: {show(half)}"
+        """What has come of a line that is not complete, and why no more comes, as a clause."""
+        clauses = []
+        if half := self.unfinished:
+            held = self._lines.held
+            clauses.append(
+                f"stdout stands in the middle of a line, after {held} bytes: {show(half)}"
+            )
+        if self._process is not None and not self._gone and self._process.is_stopped:
+            clauses.append("the server process is stopped (SIGSTOP or the like)")
+        return "; ".join(clauses)
 
     def condition(self) -> str:
-        """What else is known, as lines to append to a message: is it stopped, what did it say."""
-        stopped = self._process is not None and not self._gone and self._process.is_stopped
-        lines = ["the server process is stopped (SIGSTOP or the like)"] if stopped else []
-        lines += [f"stderr: {line}" for line in self._log.tail()]
-        return "".join(f"\n  {line}" for line in lines)
+        """What else is known, as lines to append to a message: what it said on stderr."""
+        return "".join(f"\n  stderr: {line}" for line in self._log.tail())
 
     def _in_detail(self) -> str:
         partial = self.partial()

@@ -158,6 +158,9 @@ def _mistyped_members(method: str, result: Mapping[str, Any]) -> Iterator[Proble
             reason = f"result.{member}[{place}] is {_a(item)}, not an object"
             yield Problem(Flaw.RESULT_TYPE, reason, f"/result/{member}/{place}")
             break
+    if not isinstance(failed := result.get("isError"), bool | None) and method == "tools/call":
+        reason = f"result.isError is {_a(failed)}, not a boolean"
+        yield Problem(Flaw.RESULT_TYPE, reason, "/result/isError")
     cursor = result.get("nextCursor") if member else None
     if not isinstance(cursor, str | None):
         reason = f"result.nextCursor is {_a(cursor)}, not a string"
