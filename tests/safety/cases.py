@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from tests.rogues import gallery, malformed
-from tests.safety import hostile, hostile_client, http_twin
+from tests.safety import hostile, hostile_answers, hostile_client, hostile_offers, http_twin
 
 Way = Literal["stdio", "http"]
 Stage = Literal["meeting", "listing", "calling"]
@@ -39,7 +39,7 @@ class Case:
     family: str
     does: str
     """For the page: "It …"."""
-    program: Literal["rogue", "malformed", "hostile", "http", "client"]
+    program: Literal["rogue", "malformed", "hostile", "offers", "answers", "http", "client"]
     colour: Colour = "red"
     causes: tuple[str, ...] = ()
     """One of these has to be said."""
@@ -66,6 +66,8 @@ class Case:
             "rogue": gallery.ROGUE,
             "malformed": Path(malformed.__file__),
             "hostile": Path(hostile.__file__),
+            "offers": Path(hostile_offers.__file__),
+            "answers": Path(hostile_answers.__file__),
             "client": Path(hostile_client.__file__),
         }[self.program]
         return [*PYTHON, str(script), *words]
@@ -92,6 +94,7 @@ HTTP: tuple[Way, ...] = ("http",)
 
 TERMINATED, KILLED, SEGFAULT = 143, 137, 139
 BOMB = ("references multiply", "can't be checked", "steps")
+TOO_MANY = ("can't be checked", "too many parts", "bytes, and the validator")
 
 EACH_CALLED = (("init", "calls each tool that was listed, and each call has its own time"),)
 
@@ -99,6 +102,10 @@ EACH_CALLED = (("init", "calls each tool that was listed, and each call has its 
 def failed_by(*commands: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple((name, (1,)) for name in commands)
 
+
+SCHEMA_USERS = ("fuzz", "audit", "lint", "generate", "init", "mcp", "intercept")
+"""Commands that say of a schema that it is not used."""
+STRICT = failed_by("lint", "intercept")
 
 CASES: tuple[Case, ...] = (
     Case("behaves", "control", "does nothing wrong", "rogue", "healthy", patient=True),
@@ -535,6 +542,174 @@ CASES: tuple[Case, ...] = (
         "stderr-steers-terminals", "noise", "writes control codes and deep JSON to stderr",
         "hostile", "healthy", patient=True, ways=STDIO,
     ),
+    # Schemas that cost in other ways
+    Case(
+        "unevaluated-bomb", "schema", "asks 24 times what is left over", "offers", "told",
+        stage="listing", causes=("multiply", "can't be checked"), codes=failed_by(*SCHEMA_USERS),
+    ),
+    Case(
+        "output-unevaluated-bomb", "schema", "asks 24 times what is left over of an answer",
+        "offers", "told", stage="listing", causes=("multiply", "can't be checked"),
+        codes=failed_by("audit", "lint", "mcp", "intercept"),
+    ),
+    Case(
+        "dynamic-bomb", "schema", "has dynamic references that take 2^28 checks", "offers",
+        "told", stage="listing", causes=BOMB, codes=failed_by(*SCHEMA_USERS),
+    ),
+    Case(
+        "huge-const", "schema", "has a constant of 300,000 texts", "offers", "told",
+        stage="listing", causes=TOO_MANY, codes=failed_by(*SCHEMA_USERS),
+    ),
+    Case(
+        "choices-of-objects", "schema", "has an enum of 30,000 objects", "offers", "told",
+        stage="listing", causes=TOO_MANY, codes=failed_by(*SCHEMA_USERS),
+    ),
+    Case(
+        "long-property-names", "schema", "has properties with names of 400 kB", "offers", "told",
+        stage="listing", causes=TOO_MANY, codes=failed_by(*SCHEMA_USERS),
+    ),
+    Case(
+        "choices-in-choices", "schema", "has oneOf in oneOf, eight levels deep", "offers", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "pattern-properties-bomb", "schema", "has names of members that backtrack for ever",
+        "offers", "told", stage="listing", patient=True,
+    ),
+    Case(
+        "contains-many", "schema", "wants 40,000 items of one kind", "offers", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "endless-value", "schema", "wants a value without end", "offers", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "definitions-in-a-circle", "schema", "has definitions that refer to each other", "offers",
+        "told", stage="listing", patient=True,
+    ),
+    Case(
+        "large-minimums", "schema", "wants a text of a billion characters", "offers", "told",
+        stage="listing", patient=True, causes=("parameter",),
+        codes=STRICT,
+    ),
+    Case(
+        "nothing-fits", "schema", "has members that no value fits", "offers", "told",
+        stage="listing", patient=True, causes=("parameter",), codes=STRICT,
+    ),
+    Case(
+        "foreign-patterns", "schema", "has patterns of other languages, and one of 300 kB",
+        "offers", "told", stage="listing", causes=("pattern",), codes=failed_by(*SCHEMA_USERS),
+    ),
+    Case(
+        "schema-of-wrong-types", "schema", "has a schema whose keywords have wrong types",
+        "offers", "told", stage="listing", patient=True, causes=("JSON Schema", "schema"),
+        codes=STRICT,
+    ),
+    Case(
+        "deep-properties", "schema", "nests its properties 230 levels deep", "offers", "told",
+        stage="listing", causes=("deep", "can't be checked"), codes=failed_by(*SCHEMA_USERS),
+    ),
+    Case(
+        "half-characters", "schema", "has half a surrogate pair in each of its texts", "offers",
+        "told", stage="listing", patient=True, causes=("surrogate", "name", "schema"),
+        codes=STRICT,
+    ),
+    # Lists and names of other kinds
+    Case(
+        "cursors-in-a-circle", "paging", "leads from its fifth page back to the third", "offers",
+        "red", ("cursor", "page"), stage="listing", codes=(("intercept", (0,)),),
+    ),
+    Case(
+        "large-cursor", "paging", "gives a cursor of 5 MB", "offers", "red", ("cursor of",),
+        stage="listing", patient=True, codes=(("intercept", (0,)),),
+    ),
+    Case(
+        "empty-pages", "paging", "gives empty pages without end", "offers", "red",
+        ("page", "stopped after"), stage="listing", codes=(("intercept", (0,)),),
+    ),
+    Case(
+        "empty-cursor", "paging", "gives an empty text as its cursor", "offers", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "names-for-files", "paging", "has tools with names that are paths, or no names", "offers",
+        "red", ("name", "echo"), stage="listing", patient=True,
+        codes=(("record", (0,)), ("fuzz", (0,)), ("conformance server", (0, 1)),
+               ("coverage", (0, 1)), ("mcp", (0, 1))),
+    ),
+    Case(
+        "words-for-markup", "paging", "describes a tool in HTML, Markdown and control codes",
+        "offers", "told", stage="listing", patient=True, causes=("description", "characters"),
+        codes=failed_by("lint"),
+    ),
+    Case(
+        "version-of-nobody", "protocol", "speaks a version that there is not", "offers", "red",
+        ("9999-99-99",), patient=True,
+    ),
+    Case(
+        "half-a-name", "protocol", "introduces itself with half a surrogate pair", "offers",
+        "told", patient=True, causes=("surrogate",), codes=failed_by("intercept"),
+    ),
+    # Answers and requests of other kinds
+    Case(
+        "wide-and-shallow", "flood", "answers with 300,000 members", "answers", "red",
+        ("so many values",), stage="calling", patient=True,
+        codes=(("record --proxy", (0, 130)),),  # on a busy machine it still writes its capture
+    ),
+    Case(
+        "numbers-beyond-floats", "malformed", "answers with 1e400", "answers", "told",
+        ("1e400", "number"), stage="calling", patient=True,
+        codes=failed_by("snapshot", "intercept"),
+    ),
+    Case(
+        "asks-for-samples-without-end", "flood", "asks for samples without end", "answers", "red",
+        (*SILENT, "requests"), stage="calling", ends=TERMINATED,
+    ),
+    Case(
+        "keeps-promising", "silence", "reports progress each tenth of a second, without end",
+        "answers", "red", SILENT, stage="calling", ends=TERMINATED,
+        codes=(("intercept@http", (0,)),),
+    ),
+    # Processes
+    Case(
+        "exits-well-in-a-call", "exit", "exits with code 0 in a call", "answers", "red",
+        ("exited with code 0",), GONE, stage="calling", codes=(("intercept@http", (0,)),),
+    ),
+    Case(
+        "killed-in-a-call", "exit", "is ended by SIGKILL in a call", "answers", "red",
+        ("SIGKILL",), GONE, stage="calling", ends=KILLED, codes=(("intercept@http", (0,)),),
+    ),
+    Case(
+        "stopped-in-a-call", "silence", "stops itself in a call", "answers", "red",
+        ("is stopped", "was not answered"), stage="calling", ways=STDIO, ends=TERMINATED,
+        codes=(("intercept", (0, TERMINATED)),),
+    ),
+    Case(
+        "closes-stdout-in-a-call", "pipes", "closes its stdout in a call, and lives on",
+        "answers", "red", ("closed its stdout",), stage="calling", ways=STDIO, ends=TERMINATED,
+        codes=(("intercept", (TERMINATED,)),),
+    ),
+    Case(
+        "error-flag-is-a-text", "malformed", "answers a call with isError as a text", "answers",
+        "red", ("isError",), stage="calling", patient=True,
+    ),
+    Case(
+        "ends-its-group", "exit", "ends its process group with SIGTERM in a call", "answers",
+        "red", ("SIGTERM",), GONE, stage="calling", ways=STDIO, ends=TERMINATED,
+    ),
+    Case(
+        "stderr-in-utf16", "exit", "says in UTF-16 why it exits with code 9", "answers", "red",
+        ("exited with code 9",), stage="calling", ways=STDIO, ends=9,
+    ),
+    Case(
+        "stderr-without-lines", "flood", "writes 20 MB to stderr without a newline", "answers",
+        "healthy", stage="calling", ways=STDIO, patient=True,
+    ),
+    Case(
+        "many-daemons", "end", "leaves thirty daemons behind that heed no signal", "answers",
+        "told", stage="calling", ways=STDIO, patient=True,
+    ),
     # HTTP itself
     Case(
         "byte-by-byte", "http", "sends each byte in a segment of its own", "http", "healthy",
@@ -658,6 +833,69 @@ CASES: tuple[Case, ...] = (
     Case(
         "reset", "http", "resets the connection inside the body", "http", "red",
         ("connection",), ways=HTTP, argument="reset inside the body",
+    ),
+    Case(
+        "http-1.0", "http", "answers as HTTP/1.0, without a length", "http", "healthy",
+        ways=HTTP, patient=True, argument="HTTP/1.0",
+    ),
+    Case(
+        "small-chunks", "http", "sends each byte in a chunk of its own", "http", "healthy",
+        ways=HTTP, patient=True, argument="small chunks",
+    ),
+    Case(
+        "closes-unsaid", "http", "closes each connection without a word", "http", "healthy",
+        ways=HTTP, patient=True, argument="closes unsaid",
+    ),
+    Case(
+        "many-cookies", "http", "sets 2,000 cookies", "http", "healthy", ways=HTTP, patient=True,
+        argument="many cookies",
+    ),
+    Case(
+        "both-lengths", "http", "declares a length and chunks", "http", "red",
+        ("Transfer-Encoding", "not HTTP"), ways=HTTP, argument="both lengths",
+    ),
+    Case(
+        "session-of-control-codes", "http", "names its session with control codes", "http",
+        "red", ("not a header", "Mcp-Session-Id"), ways=HTTP, argument="session of control codes",
+    ),
+    Case(
+        "keep-alives", "http", "sends a comment each tenth of a second", "http", "red", SILENT,
+        ways=HTTP, argument="keep-alives without end",
+    ),
+    Case(
+        "one-byte-a-second", "http", "sends a byte each second", "http", "red", SILENT, ways=HTTP,
+        argument="one byte a second",
+    ),
+    Case(
+        "redirects-further", "http", "redirects to another path each time", "http", "red",
+        ("redirect",), ways=HTTP, argument="redirects further",
+    ),
+    Case(
+        "forgets-sessions", "http", "forgets each session at once", "http", "red", ("404",),
+        ways=HTTP, argument="forgets sessions",
+    ),
+    Case(
+        "keeps-goodbyes", "http", "does not answer the end of a session", "http", "healthy",
+        ways=HTTP, argument="keeps goodbyes", patient=True,
+    ),
+    Case(
+        "huge-chunk", "http", "declares a chunk of 2^64 bytes", "http", "red", ("chunk",),
+        ways=HTTP, argument="huge chunk",
+    ),
+    Case(
+        "steering-status", "http", "has control codes in its status", "http", "red",
+        ("\\x1b[2J",), ways=HTTP, argument="steering status",
+    ),
+    Case(
+        "later", "http", "asks to come back in 30 years", "http", "red", ("429",), ways=HTTP,
+    ),
+    Case(
+        "packed-twice", "http", "packs its answer twice", "http", "red", ("gzip, gzip",),
+        ways=HTTP, argument="packed twice",
+    ),
+    Case(
+        "reset-at-once", "http", "resets each connection at once", "http", "red",
+        ("connection", *GONE), ways=HTTP, argument="reset at once",
     ),
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ The first line on stdout is the URL; the end of stdin ends it.
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import os
@@ -13,7 +14,17 @@ import sys
 import time
 from collections.abc import Callable
 
-from tests.rogues.http_script import LAST_CHUNK, PONG, SSE_HEAD, Script, Wire, chunk, reply, serving
+from tests.rogues.http_script import (
+    LAST_CHUNK,
+    PONG,
+    SSE_HEAD,
+    Script,
+    Wire,
+    always,
+    chunk,
+    reply,
+    serving,
+)
 from tests.rogues.malformed import malformed_http
 from tests.rogues.test_http_gallery import (
     GALLERY,
@@ -70,6 +81,10 @@ RESULTS = {
 }
 
 
+def compact(answer: object) -> bytes:
+    return json.dumps(answer, separators=(",", ":")).encode()
+
+
 def served(send: Callable[[Wire, bytes], None]) -> Script:
     """A small, healthy server that sends its answers in its own way."""
 
@@ -88,7 +103,7 @@ def served(send: Callable[[Wire, bytes], None]) -> Script:
                 answer["error"] = {"code": -32601, "message": "Method not found"}
             else:
                 answer["result"] = result
-            send(wire, json.dumps(answer, separators=(",", ":")).encode())
+            send(wire, compact(answer))
 
     return script
 
@@ -105,6 +120,109 @@ def by_carriage_returns(wire: Wire, answer: bytes) -> None:
     wire.send(SSE_HEAD + chunk(b": hello\rdata: " + answer + b"\r\r") + LAST_CHUNK)
 
 
+def with_head(head: str) -> Callable[[Wire, bytes], None]:
+    """Sound answers below these lines."""
+
+    def send(wire: Wire, answer: bytes) -> None:
+        wire.send(reply(answer, extra=head))
+
+    return send
+
+
+def http_1_0(wire: Wire, answer: bytes) -> None:
+    """A body that ends with the connection."""
+    wire.send(b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + answer)
+    wire.sock.shutdown(socket.SHUT_RDWR)
+
+
+def in_small_chunks(wire: Wire, answer: bytes) -> None:
+    wire.send(JSON_HEAD + b"".join(chunk(bytes([byte])) for byte in answer) + LAST_CHUNK)
+
+
+def answered_twice(wire: Wire, answer: bytes) -> None:
+    """A second response that nobody asked for, on the same connection."""
+    wire.send(reply(answer) + reply(answer.replace(b"hello", b"goodbye")))
+
+
+def closed_unsaid(wire: Wire, answer: bytes) -> None:
+    wire.send(reply(answer))
+    raise ConnectionError("it does not wait for another request")
+
+
+def in_many_data_lines(wire: Wire, answer: bytes) -> None:
+    """An event of 3,000,000 lines, each of them empty but for its name."""
+    wire.send(SSE_HEAD)
+    for _ in range(100):
+        wire.send(chunk(b"data:\n" * 30_000))
+    wire.send(chunk(b"data: " + answer + b"\n\n") + LAST_CHUNK)
+
+
+def kept_alive(wire: Wire) -> None:
+    """A comment each tenth of a second, and never an answer."""
+    wire.send(SSE_HEAD)
+    while True:
+        wire.send(chunk(b": keep-alive\n\n"))
+        time.sleep(0.1)
+
+
+def one_byte_a_second(wire: Wire) -> None:
+    wire.send(SSE_HEAD)
+    for byte in itertools.cycle(b"data: {"):
+        wire.send(chunk(bytes([byte])))
+        time.sleep(1)
+
+
+def further_each_time(wire: Wire) -> None:
+    while request := wire.request():
+        extra = f"Location: {request.target}x\r\n"
+        wire.send(reply(b"", "307 Further", None, extra))
+
+
+def notifications_unanswered(wire: Wire) -> None:
+    """Requests are answered; for what needs no answer, there is not even a status."""
+    while request := wire.request():
+        asked = json.loads(request.body) if request.method == "POST" else {}
+        if "id" not in asked:
+            wire.wait_for_hang_up()
+            return
+        result = RESULTS.get(asked["method"], {})
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": result}
+        wire.send(reply(compact(answer)))
+
+
+def forgets_sessions(wire: Wire) -> None:
+    """Each session is over as soon as it has begun."""
+    while request := wire.request():
+        asked = json.loads(request.body) if request.method == "POST" else {}
+        if asked.get("method") != "initialize":
+            wire.send(reply(b"", "404 Not Found", None))
+            continue
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": INITIALIZED}
+        extra = f"Mcp-Session-Id: {os.urandom(8).hex()}\r\n"
+        wire.send(reply(compact(answer), extra=extra))
+
+
+def keeps_goodbyes(wire: Wire) -> None:
+    """The end of a session is never answered."""
+    while request := wire.request():
+        if request.method == "DELETE":
+            wire.wait_for_hang_up()
+            return
+        asked = json.loads(request.body) if request.method == "POST" else {}
+        if "id" not in asked:
+            wire.send(reply(b"", "202 Accepted" if asked else "405 No", None))
+            continue
+        answer: dict[str, object] = {"jsonrpc": "2.0", "id": asked["id"]}
+        if asked["method"] in RESULTS:
+            answer["result"] = RESULTS[asked["method"]]
+        else:
+            answer["error"] = {"code": -32601, "message": "Method not found"}
+        wire.send(reply(compact(answer), extra="Mcp-Session-Id: one\r\n"))
+
+
+STEERING = "\x1b[2J\x1b]0;owned\x07 ::error::x \u202e"
+METADATA = "http://169.254.169.254/\x1b[2J"
+TWICE = gzip.compress(gzip.compress(b"x" * 20_000_000))
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
 SCRIPTS = {name: rogue.script for name, rogue in GALLERY.items()} | {
     "slow body": after_request(stops_inside_the_body),
@@ -125,6 +243,42 @@ SCRIPTS = {name: rogue.script for name, rogue in GALLERY.items()} | {
     "HTTP/2 frames": after_request(sends(b"\0\0\x12\x04" + b"\0" * 23 + b"PRI * HTTP/2.0\r\n\r\n")),
     "TLS alert": after_request(sends(b"\x15\x03\x03\0\x02\x02\x46")),
     "204": after_request(sends(b"HTTP/1.1 204 No Content\r\n\r\n"), Wire.wait_for_hang_up),
+    "HTTP/1.0": served(http_1_0),
+    "small chunks": served(in_small_chunks),
+    "second response": served(answered_twice),
+    "closes unsaid": served(closed_unsaid),
+    "many cookies": served(with_head("Set-Cookie: a=b\r\n" * 2_000)),
+    "long session": served(with_head(f"Mcp-Session-Id: {'s' * 60_000}\r\n")),
+    "session of control codes": served(with_head("Mcp-Session-Id: a\x01\u00e9 b\r\n")),
+    "data lines": served(in_many_data_lines),
+    "both lengths": served(
+        lambda wire, answer: wire.send(
+            reply(b"", extra="Transfer-Encoding: chunked\r\n") + chunk(answer) + LAST_CHUNK
+        )
+    ),
+    "keep-alives without end": after_request(kept_alive),
+    "one byte a second": after_request(one_byte_a_second),
+    "redirects further": further_each_time,
+    "redirect steers": always(reply(b"", "307 A", None, f"Location: {METADATA}\r\n")),
+    "redirect with a password": always(
+        reply(b"", "308 A", None, "Location: http://user:pass@127.0.0.1:1/\r\n")
+    ),
+    "redirect nowhere": always(reply(b"", "307 A", None)),
+    "notifications unanswered": notifications_unanswered,
+    "forgets sessions": forgets_sessions,
+    "keeps goodbyes": keeps_goodbyes,
+    "huge chunk": after_request(
+        sends(JSON_HEAD + b"FFFFFFFFFFFFFFFF\r\n{}"), Wire.wait_for_hang_up
+    ),
+    "negative chunk": after_request(sends(JSON_HEAD + b"-5\r\n{}\r\n0\r\n\r\n")),
+    "steering status": always(reply(b"", f"500 {STEERING}", None)),
+    "steering challenge": always(
+        reply(b"", "401 No", None, f'WWW-Authenticate: Bearer resource_metadata="{METADATA}"\r\n')
+    ),
+    "later": always(reply(b"", "429 Later", None, "Retry-After: 999999999\r\n")),
+    "packed twice": always(reply(TWICE, extra="Content-Encoding: gzip, gzip\r\n")),
+    "reset at once": Wire.reset,
+    "version of nobody": after_request(sends(b"HTTP/3.7 200 OK\r\nContent-Length: 0\r\n\r\n")),
     "retry at once": resumed(b"id: 1\nretry: 0\ndata:\n\n"),
     "retry never": resumed(b"id: 1\nretry: 999999999999\ndata:\n\n"),
 }

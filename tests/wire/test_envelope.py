@@ -289,6 +289,7 @@ def test_content_is_of_a_type_that_the_revision_has(
         ("tools/list", {"tools": {}}, "result.tools is an object, not an array"),
         ("tools/list", {"tools": [{}, 7]}, "result.tools[1] is a number, not an object"),
         ("prompts/list", {"prompts": [], "nextCursor": 7}, "result.nextCursor is a number"),
+        ("tools/call", {"content": [], "isError": "yes"}, "result.isError is a string"),
         ("tools/call", {"content": "hello"}, "result.content is a string, not an array"),
         ("resources/read", {"contents": [None]}, "result.contents[0] is null, not an object"),
         ("prompts/get", {"messages": True}, "result.messages is a boolean, not an array"),
