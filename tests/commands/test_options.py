@@ -9,7 +9,6 @@ import pytest
 from mcptest.commands.options import (
     add_server_options,
     duration,
-    json_value,
     pairs,
     server_words,
     startup_of,
@@ -94,9 +93,3 @@ def test_a_start_takes_no_longer_than_a_request_may_unless_it_is_said(
     add_server_options(parser)
     parser.set_defaults(timeout="15s")
     assert startup_of(parser.parse_args(words.split())) == seconds
-
-
-@pytest.mark.parametrize("text", ["NaN", '{"a": -Infinity}', "{", "'a'"])
-def test_a_value_on_the_command_line_is_json(text: str) -> None:
-    with pytest.raises(ValueError, match=r"JSON|Expecting"):
-        json_value(text)

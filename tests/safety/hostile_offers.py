@@ -99,10 +99,10 @@ takes(
     },
 )
 takes("dynamic-bomb", dynamic)
-takes("huge-const", lambda: required(one={"const": [f"part {n}" for n in range(300_000)]}))
+takes("huge-const", lambda: required(one={"const": [f"part {n}" for n in range(220_000)]}))
 takes(
     "choices-of-objects",
-    lambda: required(one={"enum": [{"a": n, "b": [n, {"c": n}]} for n in range(30_000)]}),
+    lambda: required(one={"enum": [{"a": n, "b": [n, {"c": n}]} for n in range(12_000)]}),
 )
 takes("choices-in-choices", lambda: required(one=choices(8)))
 takes(

@@ -17,6 +17,7 @@ from mcptest.core.message import ABSENT, Flaw
 from mcptest.wire.json_text import (
     duplicate_keys,
     has_too_many_values,
+    json_value,
     nesting_depth,
     read_json,
 )
@@ -210,3 +211,9 @@ def test_reading_hostile_text_stays_linear(raw: bytes) -> None:
     began = time.process_time()
     read_json(raw)
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("text", ["NaN", '{"a": -Infinity}', "{", "'a'"])
+def test_a_value_on_a_command_line_is_json(text: str) -> None:
+    with pytest.raises(ValueError, match=r"JSON|Expecting"):
+        json_value(text)

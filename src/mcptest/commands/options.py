@@ -225,16 +225,6 @@ def wanted_jobs(text: str) -> int | None:
     raise UsageError(f"--jobs takes auto or a number up to {_MOST_JOBS}, not {show(text, 40)!r}")
 
 
-def json_value(text: str) -> Any:
-    """A value that was written as JSON. ValueError says what is wrong with it."""
-    import json
-
-    def refuse(name: str) -> Any:
-        raise ValueError(f"{name} is no value of JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
 def duration(text: str, option: str) -> float:
     try:
         return parse_duration(text)

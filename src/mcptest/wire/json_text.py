@@ -74,6 +74,15 @@ def beginning_of(raw: bytes) -> Beginning:
     return Beginning.WHOLE
 
 
+def json_value(text: str) -> Any:
+    """A value that a person wrote as JSON. ValueError says what is wrong with it."""
+
+    def refuse(name: str) -> Any:
+        raise ValueError(f"{name} is no value of JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
 def write_json(value: Any) -> bytes:
     """A value as JSON. Half a surrogate pair that a peer gave us goes back as it came."""
     try:

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 
 from mcptest.commands.fuzz.cli import TIMEOUT
 from mcptest.commands.live_display import live_progress
-from mcptest.commands.options import (
-    duration,
-    json_value,
-    limit_of,
-    startup_of,
-    wanted_jobs,
-    wanted_revision,
-)
+from mcptest.commands.options import duration, limit_of, startup_of, wanted_jobs, wanted_revision
 from mcptest.commands.reporting import Saved, code_of_report, conclude, saved_into
 from mcptest.commands.server_options import (
     Explored,
@@ -33,6 +26,7 @@ from mcptest.probe.live_server import Subject
 from mcptest.probe.suites.settings import cores
 from mcptest.report.fuzz import FuzzedTool, FuzzReport
 from mcptest.transport.interrupt import Stop, stopping_on_signals
+from mcptest.wire.json_text import json_value
 
 if TYPE_CHECKING:
     from mcptest.commands.fuzz.fuzzer import FuzzOrder

@@ -9,13 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mcptest.commands.options import (
-    duration,
-    json_value,
-    server_words,
-    startup_of,
-    wanted_revision,
-)
+from mcptest.commands.options import duration, server_words, startup_of, wanted_revision
 from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
@@ -33,6 +27,7 @@ from mcptest.session.server_spec import target_of
 from mcptest.session.tape import Tape
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target
+from mcptest.wire.json_text import json_value
 
 
 def run_record(arguments: argparse.Namespace) -> int:
