@@ -3,7 +3,8 @@
 It judges every mutant and the healthy demo, prints what came of it and writes the page
 `docs/compliance/precision.md`. With `--check` it only says whether the page is fresh. Patterns of
 rule ids, as in `"HTTP-*"`, judge just those mutants, each beside the healthy demo in the same
-place, and write just their rows; `--new` does so for the mutants that the page does not tell of.
+place, and write just their rows; `--new` does so for the mutants that the page does not tell of, or
+tells of as missed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 
 from tests.mutants.judged import ROOT, Case, Seen, healthy_cases, look_at, mutant_cases
 from tests.mutants.mutant import every_mutant
-from tests.mutants.precision_page import Precision, page_of, row_begin, with_rows
+from tests.mutants.precision_page import Precision, is_called_caught, page_of, with_rows
 
 PAGE = ROOT / "docs" / "compliance" / "precision.md"
 AT_ONCE = 2
@@ -40,13 +41,13 @@ def main(words: Sequence[str]) -> int:
 
 
 def _judge_some(patterns: Sequence[str]) -> int:
-    """Those that fit a pattern, or else those that the page does not tell of as they are now."""
+    """Those that fit a pattern, or else those that the page does not call caught as they are."""
     page = PAGE.read_text(encoding="utf-8")
     cases = mutant_cases()
     if patterns:
         wanted = [one for one in cases if any(fnmatch.fnmatch(one.rule, each) for each in patterns)]
     else:
-        wanted = [one for one in cases if row_begin(one) not in page]
+        wanted = [one for one in cases if not is_called_caught(one, page)]
     healthy = [replace(one, rule="") for one in wanted]
     found = look_at_all(wanted, healthy, _tell)
     print(found.summary)

@@ -130,6 +130,11 @@ def row_begin(case: Case) -> str:
     return f"| {case.rule} | {about} | {case.revision} {case.way} |"
 
 
+def is_called_caught(case: Case, page: str) -> bool:
+    """One that was missed is judged again: its fault may be another by now."""
+    return f"{row_begin(case)} yes" in page
+
+
 def _row(one: Seen) -> str:
     caught = "yes" if one.is_caught else f"no: {one.outcome or one.trouble}"
     caught += f", told by {one.told_by}" if one.is_caught and one.told_by else ""

@@ -11,6 +11,7 @@ from mcptest.rules.corpus.reader import corpus_of
 from mcptest.rules.corpus.registry import CorpusRule
 from tests.mutants.judged import ROOT, Case, first_place_of, look_at, mutant_cases
 from tests.mutants.mutant import IMPOSSIBLE, every_mutant
+from tests.mutants.precision_page import is_called_caught
 
 MUTANTS = every_mutant()
 PAGE = ROOT / "docs" / "compliance" / "precision.md"
@@ -84,3 +85,9 @@ def test_the_page_tells_of_every_mutant_as_it_is_now() -> None:
         case.rule: (MUTANTS[case.rule].about, f"{case.revision} {case.way}")
         for case in mutant_cases()
     }
+
+
+def test_the_page_calls_every_mutant_caught() -> None:
+    page = PAGE.read_text()
+    missed = [case.rule for case in mutant_cases() if not is_called_caught(case, page)]
+    assert not missed, "make docs judges them again"
