@@ -8,7 +8,7 @@ NPM_PEERS := tests/peers/npm
 # start would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test rooms everything lint ruff types format docs docs-check site precision client-peers published bench clean
+.PHONY: demo check test rooms everything lint ruff types format docs docs-check samples site precision client-peers published bench clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcptest needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -77,6 +77,12 @@ docs-check: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.docs.scenario_docs docs/conformance --check
 	$(BIN)/python -m tests.docs.comparison_page --check
 	$(BIN)/python -m tests.peers.clients.page --check
+
+# Pages that show how many rules there are, or how many hold: with a new rule their numbers change.
+COUNTING := README.md docs/guide.md docs/commands/compliance.md \
+  docs/howto/upgrade-a-server.md docs/howto/write-a-rule.md
+samples: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.docs.rewrite $(COUNTING)
 
 # The documentation as a site in .cache/site, which can be read from disk. Any warning fails.
 site: $(VENV)/.installed-dev docs-check

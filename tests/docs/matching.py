@@ -47,32 +47,71 @@ def begins_with(shown: Sequence[str], said: str) -> bool:
     return is_shown([*shown, GAP], said)
 
 
-def _pieces(shown: Sequence[str]) -> list[list[re.Pattern[str]]]:
+def recounted(shown: Sequence[str], said: str) -> list[str] | None:
+    """The lines of a page, with its gaps, and the numbers of what was said; None if more differs.
+
+    Where there is one more of something, a page that counts them shows the same lines.
+    """
+    spoken, compared = said.splitlines(), lines_of(said)
+    wanted = lines_of("\n".join(shown))
+    places = _places(_pieces(wanted, any_count=True), compared)
+    if places is None:
+        return None
+    lines, following = [], iter(places)
+    place = next(following)
+    for line, pattern in zip(shown, wanted, strict=False):
+        if pattern.strip() == GAP:
+            place = next(following)
+            lines.append(line)
+            continue
+        same = _pattern(pattern).fullmatch(compared[place])
+        if not same and GAP in line:
+            return None
+        lines.append(line if same else spoken[place].rstrip())
+        place += 1
+    return [*lines, *shown[len(lines) :]]
+
+
+def _pieces(shown: Sequence[str], *, any_count: bool = False) -> list[list[re.Pattern[str]]]:
     """What stands between the gaps."""
     pieces: list[list[re.Pattern[str]]] = [[]]
     for line in shown:
         if line.strip() == GAP:
             pieces.append([])
         else:
-            parts = (re.escape(part) for part in line.split(GAP))
-            pieces[-1].append(re.compile(".*".join(parts)))
+            pieces[-1].append(_pattern(line, any_count=any_count))
     return pieces
 
 
+_COUNT = re.compile(r"(?<![\w-])\d+(?:\\\.\d+)?(?!\w|\\?-)")
+"""A number in an escaped text that is no part of an id or a date."""
+
+
+def _pattern(line: str, *, any_count: bool = False) -> re.Pattern[str]:
+    text = ".*".join(re.escape(part) for part in line.split(GAP))
+    return re.compile(_COUNT.sub(r"\\d+(?:\\.\\d+)?", text) if any_count else text)
+
+
 def _fits(pieces: list[list[re.Pattern[str]]], said: list[str]) -> bool:
+    return _places(pieces, said) is not None
+
+
+def _places(pieces: list[list[re.Pattern[str]]], said: list[str]) -> list[int] | None:
+    """Where each piece stands in what was said, or None if it is not that."""
     first, *rest = pieces
     if not _is_at(first, said, 0):
-        return False
+        return None
     if not rest:
-        return len(first) == len(said)
-    place = len(first)
+        return [0] if len(first) == len(said) else None
+    places, place = [0], len(first)
     for piece in rest[:-1]:
         found = next((n for n in range(place, len(said)) if _is_at(piece, said, n)), None)
         if found is None:
-            return False
+            return None
+        places.append(found)
         place = found + len(piece)
-    last = rest[-1]
-    return len(said) - len(last) >= place and _is_at(last, said, len(said) - len(last))
+    last = len(said) - len(rest[-1])
+    return [*places, last] if last >= place and _is_at(rest[-1], said, last) else None
 
 
 def _is_at(piece: Sequence[re.Pattern[str]], said: Sequence[str], place: int) -> bool:

@@ -81,9 +81,12 @@ def _judged(play: Played, following: Played | None, shop: Workshop) -> Iterator[
 
 
 def fits(step: Step, done: Done, shop: Workshop) -> bool:
+    return any(is_shown(step.shown, shop.as_on_the_page(way)) for way in ways_of(done))
+
+
+def ways_of(done: Done) -> tuple[str, ...]:
     """stdout, or what a terminal shows of both, whichever came first."""
-    ways = (done.out, done.out + done.err, done.err + done.out)
-    return any(is_shown(step.shown, shop.as_on_the_page(way)) for way in ways)
+    return done.out, done.out + done.err, done.err + done.out
 
 
 # -- running ---------------------------------------------------------------------------------

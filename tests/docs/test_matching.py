@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.docs.fences import fences_of, steps_of
-from tests.docs.matching import begins_with, is_shown
+from tests.docs.matching import begins_with, is_shown, recounted
 
 SAID = "first\n  ✓ one   12ms\n  ✓ two   1.5s  done\n\nlast\n"
 
@@ -95,3 +95,27 @@ def test_exit_codes_that_do_not_fit_the_commands_are_an_error() -> None:
     (fence,) = fences_of("<!-- exits: 1, 2 -->\n```console\n$ true\n```\n")
     with pytest.raises(ValueError, match="2 exit codes for 1 commands"):
         steps_of(fence)
+
+
+COUNTED = "RES-001 holds\n2026-07-28 · 206 rules · 2ms\none\ntwo\n206 rules: 119 passed, 73.5 %\n"
+
+
+@pytest.mark.parametrize(
+    ("shown", "renewed"),
+    [
+        (
+            ["RES-001 holds", "…", "205 rules: 118 passed, 72 %"],
+            ["RES-001 holds", "…", "206 rules: 119 passed, 73.5 %"],
+        ),
+        (["…", "2026-07-28 · 205 rules · 9ms", "…"], ["…", "2026-07-28 · 206 rules · 2ms", "…"]),
+        (["RES-001 …", "…", "two", "…"], ["RES-001 …", "…", "two", "…"]),
+        (["RES-002 holds", "…"], None),
+        (["…", "2025-07-28 · 206 rules · 2ms", "…"], None),
+        (["…", "205 rules: … passed, 72 %"], None),
+        (["…", "205 rules: 118 failed, 72 %"], None),
+    ],
+)
+def test_a_sample_where_only_counts_differ_keeps_its_gaps(
+    shown: list[str], renewed: list[str] | None
+) -> None:
+    assert recounted(shown, COUNTED) == renewed

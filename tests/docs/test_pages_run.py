@@ -45,4 +45,9 @@ def parameters() -> list[object]:
 def test_what_the_page_tells_to_run_runs_as_it_says(page: Path, tmp_path: Path) -> None:
     with workshop(page, tmp_path) as shop:
         found = differences(page.read_text(), shop)
-    assert not found, "\n".join(f"{name_of(page)}, {each}" for each in found)
+    assert not found, "\n".join(
+        (
+            *(f"{name_of(page)}, {each}" for each in found),
+            f"python -m tests.docs.rewrite {name_of(page)} writes it anew",
+        )
+    )
