@@ -19,7 +19,9 @@ MOST_BYTES = 3_700_000
 
 @pytest.mark.parametrize("capture", sorted(CAPTURES.glob("*.jsonl.gz")), ids=lambda one: one.name)
 def test_a_recorded_server_is_read_as_it_was(capture: Path) -> None:
-    assert judged(capture) == KNOWN[capture.name]
+    assert judged(capture) == KNOWN[capture.name], (
+        "if that is right by the text, python -m tests.published.record --judge writes it down"
+    )
 
 
 def test_every_server_of_the_table_is_recorded_over_every_transport() -> None:
