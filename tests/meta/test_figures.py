@@ -1,6 +1,7 @@
 """The size of the house in figures: what it takes to find one's way.
 
-They may only get smaller. On the way to 88,000 lines.
+They may only get smaller. On the way to 88,000 lines. Only what is new for users raises `FILES` or
+`LINES`, a command by its three or four modules, in the commit that brings it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ SHARED_NAMES = {"cli.py", "run.py", "view.py", "__init__.py"}
 
 
 def test_the_house_does_not_grow_in_files_or_lines() -> None:
-    assert len(modules()) <= FILES
-    assert sum(module.lines for module in modules()) <= LINES
+    files, lines = len(modules()), sum(module.lines for module in modules())
+    assert files <= FILES, f"{files} files: merge what is one thing; a new command raises FILES"
+    assert lines <= LINES, f"{lines} lines: something can go; a new command raises LINES"
 
 
 def test_a_class_name_means_one_thing() -> None:

@@ -110,7 +110,7 @@ def test_every_hostile_peer_is_in_the_table() -> None:
 
 def test_the_page_is_made_of_the_stored_results() -> None:
     assert PAGE.read_text() == rendered(json.loads(RESULTS.read_text())), (
-        "python -m tests.safety.matrix --page writes it"
+        "python -m tests.safety.matrix --page writes it; of a new command: --only NAME/ --store"
     )
 
 
