@@ -11,11 +11,11 @@ from collections import Counter
 
 from tests.meta.source_tree import Module, modules
 
-FILES = 401
-LINES = 91_600
+FILES = 393
+LINES = 89_850
 CLASS_NAMES_TWICE = 1
 FILE_NAMES_TWICE = 3
-IMPORTS_IN_FUNCTIONS = 170
+IMPORTS_IN_FUNCTIONS = 163
 SHARED_NAMES = {"cli.py", "run.py", "view.py", "__init__.py"}
 """What each command has under the same name, so that one knows where to look."""
 
