@@ -266,16 +266,17 @@ def compare_numbers_as_texts() -> None:
 
 
 def die_of_empty_lines() -> None:
-    from mcptest.servers.demo.stdio_server import StdioConnection
+    from mcptest.wire.lines import LineReader
 
-    take = StdioConnection._take_line
+    feed = LineReader.feed
 
-    def take_or_die(self: Any, line: bytes | None) -> None:
-        if line is not None and not line.rstrip(b"\r\n"):
+    def feed_or_die(self: Any, chunk: bytes) -> Any:
+        lines = chunk.split(b"\n")[:-1]
+        if any(not line.rstrip(b"\r") for line in lines[1:] or lines):
             os._exit(3)
-        take(self, line)
+        return feed(self, chunk)
 
-    StdioConnection._take_line = take_or_die  # type: ignore[method-assign]  # the fault
+    LineReader.feed = feed_or_die  # type: ignore[method-assign]  # the fault
 
 
 IN: dict[str, Callable[[Obj], None]] = {

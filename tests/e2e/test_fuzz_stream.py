@@ -27,7 +27,7 @@ def said(text, error=False):
 def call(tool, arguments):
     text = arguments.get("text") if isinstance(arguments, dict) else None
     if tool == "dozes" and text == "":
-        time.sleep(0.4)
+        time.sleep(1.5)
     if tool == "dies" and text in ("", " \\t  "):
         os._exit(9)
     if tool == "leaves" and text == "":
