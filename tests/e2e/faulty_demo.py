@@ -272,7 +272,7 @@ def die_of_empty_lines() -> None:
 
     def feed_or_die(self: Any, chunk: bytes) -> Any:
         lines = chunk.split(b"\n")[:-1]
-        if any(not line.rstrip(b"\r") for line in lines[1:] or lines):
+        if any(not line.rstrip(b"\r") for line in lines[bool(self.held) :]):
             os._exit(3)
         return feed(self, chunk)
 

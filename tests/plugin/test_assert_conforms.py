@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from mcptest.core.errors import UsageError
-from mcptest.testing import AsyncClient, Client, Server, assert_conforms, capture_of
+from mcptest.testing import (
+    AsyncClient,
+    Client,
+    MalformedAnswer,
+    Server,
+    assert_conforms,
+    capture_of,
+)
 from tests.e2e.suite_runs import REPLIER
 
 
@@ -99,7 +106,8 @@ def test_a_server_that_breaks_a_rule_is_told(tmp_path: Path) -> None:
     text = Path(REPLIER[-1]).read_text()
     script.write_text(text.replace('"content": [', '"isError": "no", "content": ['))
     with Server((*REPLIER[:-1], str(script))).connect() as client:
-        client.call_tool("echo")
+        with pytest.warns(MalformedAnswer, match="isError is a string, not a boolean"):
+            client.call_tool("echo")
         with pytest.raises(AssertionError, match="from the server"):
             assert_conforms(client)
 
