@@ -11,8 +11,8 @@ from collections import Counter
 
 from tests.meta.source_tree import Module, modules
 
-FILES = 393
-LINES = 89_850
+FILES = 394
+LINES = 89_900
 CLASS_NAMES_TWICE = 1
 FILE_NAMES_TWICE = 3
 IMPORTS_IN_FUNCTIONS = 163

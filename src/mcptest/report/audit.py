@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from mcptest.core.errors import ExitCode
+from mcptest.core.loading import loaded_once
 from mcptest.core.results import (
     Count,
     FailedCheck,
@@ -320,7 +320,7 @@ CODE_OF = {
 }
 
 
-@functools.cache
+@loaded_once
 def audit_codes() -> tuple[AuditCode, ...]:
     """Every code with its page, from `audit_codes.yml`."""
     raw = Path(__file__).with_name("audit_codes.yml").read_bytes()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import textwrap
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from mcptest.core.loading import loaded_once
 from mcptest.core.results import derive
 from mcptest.core.safe_text import show
 from mcptest.report.codec import as_json
@@ -46,7 +46,7 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in changed)
 
 
-@functools.cache
+@loaded_once
 def examples() -> dict[str, Example]:
     """By code."""
     found: dict[str, Example] = msgspec.yaml.decode(_EXAMPLES.read_bytes(), type=dict[str, Example])

@@ -9,7 +9,6 @@ the maintainer.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from mcptest.core.judgement import Commonness, FromSdk, Judgement, RuleResult
+from mcptest.core.loading import loaded_once
 
 _FILE = Path(__file__).with_name("known_sdks.yml")
 
@@ -89,7 +89,7 @@ class KnownSdks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return None if counted is None else Commonness(*counted, when=self.when)
 
 
-@functools.lru_cache(maxsize=1)
+@loaded_once
 def known_sdks() -> KnownSdks:
     return msgspec.yaml.decode(_FILE.read_bytes(), type=KnownSdks)
 

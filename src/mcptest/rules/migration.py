@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from mcptest.core.loading import loaded_once
 from mcptest.core.revision import Revision
 
 RESOURCE_NOT_FOUND: Final = -32002
@@ -95,7 +95,7 @@ class MigrationItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.standing or older < self.since
 
 
-@functools.cache
+@loaded_once
 def migration_items() -> tuple[MigrationItem, ...]:
     """Everything that may break a server on its way from revision to revision."""
     raw = Path(__file__).with_name("migration.yml").read_bytes()

@@ -8,7 +8,6 @@ three can't disagree. A class of the model is its own declaration (`declared`).
 from __future__ import annotations
 
 import enum
-import functools
 import importlib
 import types
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ import msgspec
 
 from mcptest.core.errors import UsageError
 from mcptest.core.limits import parse_duration
+from mcptest.core.loading import loaded_once
 from mcptest.core.safe_text import show
 from mcptest.suite.reading import (
     INVALID,
@@ -510,7 +510,7 @@ def _asking(idle: Any) -> Schema:
     return {"not": {"type": "null"}}
 
 
-@functools.cache
+@loaded_once
 def _rules() -> dict[str, Schema]:
     raw = Path(__file__).with_name("editor_schema.yml").read_bytes()
     return msgspec.yaml.decode(raw, type=dict[str, Schema])

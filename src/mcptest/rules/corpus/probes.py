@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from mcptest.core.loading import loaded_once
 from mcptest.suite.sent_message import SentCheck, texts_in
 
 Action = Literal[
@@ -124,7 +125,7 @@ class Probe:
         return any("_meta" in step.send.omit for step in self.steps)
 
 
-@functools.cache
+@loaded_once
 def all_probes() -> Mapping[str, Probe]:
     """By name, in the order of the file."""
     raw = (_COMPLIANCE / "probes.yml").read_bytes()

@@ -8,7 +8,6 @@ is looked at.
 from __future__ import annotations
 
 import enum
-import functools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from mcptest.core.loading import loaded_once
 from mcptest.core.revision import EVERY_REVISION, HANDSHAKE_ERA, STATELESS_ERA, Revision, Window
 
 
@@ -178,7 +178,7 @@ class _MessageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     errors: dict[int, str]
 
 
-@functools.cache
+@loaded_once
 def message_table() -> MessageTable:
     return MessageTable(Path(__file__).with_name("messages.yml").read_text("utf-8"))
 
