@@ -15,7 +15,7 @@ def loaded_once(load: Callable[[], _Loaded]) -> Callable[[], _Loaded]:
     """Like `functools.cache`, but no two threads load at a time, whatever it is that they load.
 
     msgspec learns a type when it is first used, and two threads that make it learn types at the
-    same time crash the process (msgspec 0.20 to 0.22).
+    same time crash the process (seen with msgspec 0.22.0).
     """
     loaded: list[_Loaded] = []
 
