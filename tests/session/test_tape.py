@@ -164,3 +164,32 @@ def test_a_tape_without_room_keeps_facts_and_no_records() -> None:
     assert (tape.first_request[-7:], tape.last_answer, tape.messages_sent) == (b'"ping"}', b"{}", 1)
     tape.rewind()
     assert (tape.first_request, tape.last_answer) == (b"", b"")
+
+
+def test_a_tape_that_is_let_go_of_gives_back_its_room_and_keeps_the_facts() -> None:
+    room = Room(1_000)
+    first, second = Tape("a", room=room), Tape("a", room=room)
+    first(server(b"x" * 600))
+    first(Exited(code=1))
+    first.forget_records()
+    second(server(b"x" * 600))
+    assert (first.records, second.dropped) == ([], 0)
+    assert first.exited is not None
+    assert not first.ended_wordless  # it said something, which nobody looks at any more
+
+
+def test_a_process_that_ended_before_it_said_anything_is_told_apart() -> None:
+    tape = Tape("a", room=Room())
+    tape(Exited(code=1))
+    assert tape.ended_wordless
+    tape(server(b"{}"))
+    assert not tape.ended_wordless
+
+
+def test_of_a_flood_of_small_messages_few_are_kept_as_read() -> None:
+    tape = Tape("a", room=Room())
+    lines = [LOG.raw + b" " * number for number in range(3_000)]
+    first, last = tape.read(lines[0]), [tape.read(line) for line in lines][-1]
+    assert tape.read(lines[0]) is first
+    assert tape.read(lines[-1]) is not last
+    assert tape.read(lines[-1]) == last

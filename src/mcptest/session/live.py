@@ -107,9 +107,7 @@ class LiveSession:
         """The client of the next session, to whom nothing was said yet."""
         if self._client is None or not self._is_prepared:
             self._client = self._tape = None
-            if LiveSession._ended_bytes > _MOST_ENDED:
-                LiveSession._ended_bytes = 0
-                gc.collect()
+            LiveSession.release_ended()
             tape = self._tape = self._new_tape()
             manner: Manner = {**self._manner, "revision": self._wanted, "sink": tape}
             manner["began"] = self.tell_beginning
@@ -125,6 +123,17 @@ class LiveSession:
             )
             self._is_prepared = True
         return self._client
+
+    @staticmethod
+    def release_ended() -> None:
+        """Give back what sessions held that are over, if it may be much.
+
+        Before another session begins, and before large messages of another source are read.
+        """
+        if LiveSession._ended_bytes > _MOST_ENDED:
+            LiveSession._ended_bytes = 0
+            Tape.forget_large()
+            gc.collect()
 
     @property
     def _wanted(self) -> Revision | None:

@@ -50,6 +50,8 @@ _LATE_COST = 10_240
 """What a small line counts for: of those a hundred are kept."""
 _LARGEST_READ = 128 * 1024
 """Of what is larger the last one only is kept as read: its value may be ten times its bytes."""
+_MOST_READ = 2_000
+"""Small messages that are kept as read, which is more than a session has that is no flood."""
 _OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
 """Troubles that are no message of the server's gone wrong."""
 
@@ -72,10 +74,14 @@ class Room:
             cost += len(record.raw)
         elif type(record) is HttpRequest or type(record) is HttpResponse:
             cost += _HEADERS_COST
+        return cost if self.take_bytes(cost) else 0
+
+    def take_bytes(self, cost: int) -> bool:
+        """Whether there was room for so many bytes; they are taken then."""
         if self.taken and self.taken + cost > self.size:
-            return 0
+            return False
         self.taken += cost
-        return cost
+        return True
 
 
 class Tape:
@@ -103,6 +109,8 @@ class Tape:
         self.exited: Exited | None = None
         self.last_answer = b""
         """The beginning of what the server sent last."""
+        self.has_spoken = False
+        """Whether the server sent anything since the session began."""
         self.is_closing = False
         self.late: list[bytes] = []
         """What the server still sent when nobody took it in any more."""
@@ -149,6 +157,7 @@ class Tape:
         if type(record) is Frame:
             self.bytes_seen += len(record.raw)
             if record.sender == "server":
+                self.has_spoken = True
                 self.last_answer = record.raw[:_SHOWN_OF_AN_ANSWER]
                 if self.is_closing and self._late_bytes < _LATE_BYTES:
                     self._late_bytes += len(record.raw) + _LATE_COST
@@ -186,6 +195,7 @@ class Tape:
         self._forget_records()
         self.stderr.clear()
         self.exited = None
+        self.has_spoken = False
         self.transport = way
 
     def mark(self) -> None:
@@ -198,6 +208,11 @@ class Tape:
         self._forget_records()
         self._requests.clear()
         self.last_answer = b""
+
+    def forget_records(self) -> None:
+        """What was said is judged, and nobody looks at it again. The facts stay."""
+        self.marked = 0
+        self._forget_records()
 
     def _forget_records(self) -> None:
         del self.records[self.marked :]
@@ -253,20 +268,24 @@ class Tape:
             return large
         found = self._read.get(id(raw))
         if found is None or found.raw is not raw:
-            found = self._read[id(raw)] = decode(raw)
+            found = decode(raw)
+            self.has_read(found)
         return found
+
+    @staticmethod
+    def forget_large() -> None:
+        """The large message that was read last is not asked for again soon."""
+        Tape._large = None
 
     def has_read(self, message: Message) -> None:
         """Somebody has read this frame already. A message of a batch is no frame by itself."""
-        if 0 < len(message.raw) <= _LARGEST_READ:
+        if 0 < len(message.raw) <= _LARGEST_READ and len(self._read) < _MOST_READ:
             self._read[id(message.raw)] = message
 
     @property
     def ended_wordless(self) -> bool:
         """Whether the process ended by itself, and had said nothing."""
-        if self.exited is None or self.exited.after:
-            return False
-        return not any(isinstance(one, Frame) and one.sender == "server" for one in self.records)
+        return self.exited is not None and not self.exited.after and not self.has_spoken
 
     @property
     def unusable(self) -> list[bytes]:

@@ -472,16 +472,20 @@ class Examination:
         except PeerError as error:
             self.notes.append(f"the server could not be spoken to in {self.newer}: {error.message}")
             return {}
+        found: dict[str, Asked] = {}
         started = [(door, one, door.start(checks[one])) for door, (one, *_) in doors]
-        for door, _, first in started:
+        for door, name, first in started:
             self._await_reader(door, first)
+            if first.done:  # a large answer is cut short before the next one is read
+                found[name] = door.finish(first)
         others = [(door, one) for door, (_, *more) in doors for one in more]
         started += [(door, one, door.start(checks[one])) for door, one in others]
         if doors and not self.speaks_newer:
             self._bound_silence([door for door, _ in doors])
-        found = {name: door.finish(one) for door, name, one in started}
+        found |= {name: door.finish(one) for door, name, one in started if name not in found}
         for door, each in doors:
             door.close()
+            door.tape.forget_records()
             if door.gone is not None:
                 # One of them was too much for it: the others are asked one by one.
                 missing = [name for name in each if found[name].exchange.answer == "none"]
@@ -561,9 +565,17 @@ class Examination:
         return any(site.has_wordless_end for site in (self.site, *self._doors))
 
     def close(self) -> None:
-        """End every connection; those that were closed before do not mind."""
+        """End every connection; those that were closed before do not mind.
+
+        What was listed, called and said is judged by then: a second examination has the room.
+        """
         for site in (*self._doors, self.site):
             site.close()
+            for one in site.conversations:
+                one.forget()
+        self.lists.clear()
+        self.calls.clear()
+        self.__dict__.pop("knocks", None)
 
     def another(self, declare: tuple[str, ...] = EVERYTHING) -> Conversation | None:
         """A second session beside the first; None when the server allows none."""

@@ -344,6 +344,10 @@ _WHOLE = 0.99
 """The share of the timeout that counts as all of it: clocks are not that exact."""
 _KEPT = 1_000
 _KEPT_BYTES = 4 * MEBIBYTE
+_KEPT_ANYWAY = 64 * 1024
+"""Of one connection, however much came on others."""
+_VALUE_COST = 800
+"""What a small message takes as a value, in round numbers."""
 _REFUSED = 400
 _CLOSING = 2.0
 AT_WORK = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/result"})
@@ -408,8 +412,11 @@ class Conversation:
 
     def _has_room_for(self, message: Message) -> bool:
         """Whether what came unasked is still little enough to be kept as values."""
-        self._unasked_bytes += len(message.raw)
-        return self._unasked_bytes <= _KEPT_BYTES
+        cost = len(message.raw) + _VALUE_COST
+        self._unasked_bytes += cost
+        if self._unasked_bytes <= _KEPT_ANYWAY:
+            return True
+        return self._unasked_bytes <= _KEPT_BYTES and self.site.unasked_room.take_bytes(cost)
 
     def _take_request(self, message: Message) -> None:
         method, params = message.method or "", message.params
@@ -452,6 +459,13 @@ class Conversation:
                 self.live.drop(_CLOSING)
             finally:
                 self.tape.end()
+                self.client.connection.notifications.clear()  # ours has those that are judged
+
+    def forget(self) -> None:
+        """Let go of what was said. To be called once it is closed and nobody judges it any more."""
+        self.tape.forget_records()
+        for kept in (self.said, self.notifications, self.asked):
+            kept.clear()
 
     @property
     def last_sent(self) -> bytes:

@@ -200,7 +200,7 @@ _ENDED = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED})
 _KNOWLEDGE = (
     *("transport", "known", "capabilities", "server_info", "versions", "header_schemas"),
     *("page_of_tool", "session_id", "asks_for_token", "speaks_handshake", "alive_method"),
-    *("hung_tools", "hung_values", "waits", "_room", "_numbers", "_run"),
+    *("hung_tools", "hung_values", "waits", "_room", "unasked_room", "_numbers", "_run"),
 )
 """What a twin takes over."""
 
@@ -241,6 +241,8 @@ class Site:
         self.greeting: tuple[SentCheck, Asked] | None = None
         """How that was found out."""
         self._room = Room()
+        self.unasked_room = Room()
+        """For what the server says unasked: a flood comes on each of many connections."""
         self.large_answers = _large_answers
         self.waits = Waits(order)
         """How long silence was waited for, and still may be."""

@@ -26,6 +26,7 @@ from mcptest.report.stored import AnyReport, Stored, parts_of_fleet
 from mcptest.report.verdicts import SessionsReport, build_report, exit_code_for
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import JudgedSession, judge
+from mcptest.session.live import LiveSession
 from mcptest.transport.capture_file import LINE_LIMIT, Excerpt, open_capture
 from mcptest.transport.files import is_special
 from mcptest.wire.capture_forms import SessionSource
@@ -243,6 +244,7 @@ def excerpts_of(captures: Iterable[str], *, by_rules: bool = True) -> tuple[Pict
 
     One that can't be read costs itself: the page says so, and is worth having without it.
     """
+    LiveSession.release_ended()  # the same messages are read once more, from the files
     pictures = Pictures()
     notes: list[str] = []
     for path in dict.fromkeys(captures):
