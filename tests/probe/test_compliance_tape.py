@@ -8,6 +8,7 @@ from mcptest.core.capture import Frame, HttpRequest, HttpResponse, StreamEnd, Tr
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.judgement import RuleResult
 from mcptest.core.masking import Masker
+from mcptest.core.message import ABSENT, Flaw, Message
 from mcptest.core.verdict import Finding, Outcome, Severity, Verdict
 from mcptest.probe.compliance.conversation import (
     http_facts,
@@ -137,3 +138,28 @@ def test_of_large_answers_an_excerpt_is_kept_and_the_same_one_only_once() -> Non
 def test_small_answers_are_kept_as_they_are() -> None:
     answer = decode(b'{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}')
     assert LargeAnswers().kept(answer) is answer
+
+
+def answer_with(number: int, **members: object) -> Message:
+    return decode(write_json({"jsonrpc": "2.0", "id": number, "result": members}))
+
+
+def test_large_answers_that_differ_in_little_share_the_rest() -> None:
+    kept = LargeAnswers().kept
+    declared = {f"capability {number}": {"listChanged": True} for number in range(40_000)}
+    first = kept(answer_with(1, protocolVersion="a", capabilities=declared))
+    second = kept(answer_with(2, protocolVersion="b", capabilities=declared))
+    assert first.result["capabilities"] is second.result["capabilities"]
+    assert (first.result["protocolVersion"], second.result["protocolVersion"]) == ("a", "b")
+
+
+def test_of_large_answers_that_all_differ_as_many_are_kept_as_there_is_room_for() -> None:
+    kept = LargeAnswers().kept
+    answers = [
+        kept(answer_with(one, _meta={f"{one}/{number}": number for number in range(80_000)}))
+        for one in (1, 2, 3)
+    ]
+    assert answers[0].result["_meta"]["1/7"] == 7
+    assert answers[2].result is ABSENT
+    assert answers[2].id == 3
+    assert [problem.flaw for problem in answers[2].problems] == [Flaw.TOO_MANY_VALUES]

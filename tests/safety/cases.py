@@ -651,6 +651,18 @@ CASES: tuple[Case, ...] = (
         "half-a-name", "protocol", "introduces itself with half a surrogate pair", "offers",
         "told", patient=True, causes=("surrogate",), codes=failed_by("intercept"),
     ),
+    Case(
+        "many-capabilities", "protocol", "declares 50,000 capabilities", "offers", "told",
+        patient=True,
+    ),
+    Case(
+        "wide-meta", "protocol", "has 110,000 keys in the _meta of each result", "offers", "told",
+        patient=True,
+    ),
+    Case(
+        "wider-meta", "protocol", "has 200,000 keys in the _meta of each result", "offers", "red",
+        ("so many values",), patient=True,
+    ),
     # Answers and requests of other kinds
     Case(
         "wide-and-shallow", "flood", "answers with 300,000 members", "answers", "red",
@@ -837,14 +849,17 @@ CASES: tuple[Case, ...] = (
     Case(
         "http-1.0", "http", "answers as HTTP/1.0, without a length", "http", "healthy",
         ways=HTTP, patient=True, argument="HTTP/1.0",
+        codes=(("property@http", (0,)),),
     ),
     Case(
         "small-chunks", "http", "sends each byte in a chunk of its own", "http", "healthy",
         ways=HTTP, patient=True, argument="small chunks",
+        codes=(("property@http", (0,)),),
     ),
     Case(
         "closes-unsaid", "http", "closes each connection without a word", "http", "healthy",
         ways=HTTP, patient=True, argument="closes unsaid",
+        codes=(("property@http", (0,)),),
     ),
     Case(
         "many-cookies", "http", "sets 2,000 cookies", "http", "healthy", ways=HTTP, patient=True,

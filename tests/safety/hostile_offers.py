@@ -280,6 +280,25 @@ def introduces(name: str, **members: Any) -> None:
     CASES[name] = behaviour
 
 
+def declares(request: Obj) -> Obj | None:
+    """50,000 capabilities that no revision has."""
+    if request["method"] == "initialize":
+        more = {f"capability {n}": {"listChanged": True} for n in range(50_000)}
+        return {**(ordinary(request) or {}), "capabilities": {"tools": {}, **more}}
+    return {}
+
+
+def with_keys(count: int) -> Callable[[Obj], Obj | None]:
+    """So many keys in the `_meta` of each result."""
+    return lambda request: {
+        **(ordinary(request) or {}),
+        "_meta": {f"example.com/{n}": n for n in range(count)},
+    }
+
+
+CASES["many-capabilities"] = declares
+CASES["wide-meta"] = with_keys(110_000)
+CASES["wider-meta"] = with_keys(200_000)
 introduces("version-of-nobody", protocolVersion="9999-99-99\x1b[2J\n::error::x")
 introduces("half-a-name", serverInfo={"name": HALF, "version": HALF}, instructions=HALF)
 

@@ -31,6 +31,7 @@ HELD_ONCE = (
     "doctor/huge-description@stdio",
     "doctor/grandchild-goes-on-writing@stdio",
     "compliance run/grandchild-goes-on-writing@stdio",
+    "doctor/wide-meta@stdio",
 )
 """Each was beyond 150 MB once, or almost."""
 RED_ONCE = (
@@ -43,6 +44,9 @@ RED_ONCE = (
     "compliance run/names-for-files@stdio",
     "run/error-flag-is-a-text@stdio",
     "audit/stopped-in-a-call@stdio",
+    "compliance run/many-capabilities@stdio",
+    "compliance run/wide-meta@stdio",
+    "fleet/wider-meta@stdio",
 )
 """Each hanged, took too much, or was green or without a cause once."""
 

@@ -218,3 +218,10 @@ def test_a_large_schema_that_people_write_is_used() -> None:
     choices = {"enum": [f"choice {n}" for n in range(100_000)]}
     members = {f"m{n}": {"type": "string", "description": "One of many."} for n in range(5_000)}
     assert CompiledSchema({"properties": {"one": choices, **members}}).fits({"one": "choice 7"})
+
+
+def test_of_a_value_with_very_many_parts_it_is_not_said_why_it_does_not_fit() -> None:
+    wide = {f"member {number}": {"a": True} for number in range(20_000)}
+    misfit = CompiledSchema({"type": "object", "maxProperties": 3}).misfit(wide)
+    assert misfit is not None
+    assert misfit.reason == "it does not fit; there are too many parts to say why"

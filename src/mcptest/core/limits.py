@@ -19,7 +19,7 @@ class Limits(msgspec.Struct, frozen=True):
     """One stdio line, one SSE event or one decoded HTTP body."""
     header_bytes: int = 64 * 1024
     depth: int = 512
-    values_bytes: int = 32 * MEBIBYTE
+    values_bytes: int = 14 * MEBIBYTE
     """What the values of one message take once it is read, beside the text in them."""
     pages: int = 1_000
     items: int = 100_000

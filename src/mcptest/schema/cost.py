@@ -194,7 +194,7 @@ class Cost:
 
     def allow(self, value: Any) -> None:
         """Raises SchemaLimitError when it costs too much to say whether the value fits."""
-        if not self._parts.measuring and _has_few_parts(value, MOST_STEPS // self.steps):
+        if not self._parts.measuring and has_few_parts(value, MOST_STEPS // self.steps):
             return
         size = _Size(value)
         limit = MOST_STEPS + _STEPS_PER_PART * size.parts
@@ -217,7 +217,7 @@ class Cost:
         limit = _EXPLAINING
         if self._parts.alternatives:
             limit = _EXPLAINING_ALTERNATIVES
-            if not _has_few_parts(value, _SMALL):
+            if not has_few_parts(value, _SMALL):
                 limit = limit * _SMALL // _Size(value).parts
         return self._counted(value, limit, remembering=False) <= limit
 
@@ -289,37 +289,41 @@ class Cost:
     def _counted(self, value: Any, limit: int, *, remembering: bool) -> int:
         """Steps on just this value, level by level; more than the limit is not counted on."""
         total = 0
-        level: list[tuple[Any, Counter[int]]] = [(value, Counter({self._closure(self._root): 1}))]
+        level: list[tuple[Any, Mapping[int, int]]] = [(value, {self._closure(self._root): 1})]
         while level:
-            deeper: list[tuple[Any, Counter[int]]] = []
+            deeper: list[tuple[Any, Mapping[int, int]]] = []
+            alike: dict[tuple[tuple[int, int], ...], Mapping[int, int]] = {}
             for one, applied in level:
-                below: dict[Any, Counter[int]] = {}
+                holding: list[tuple[dict[str, Any], int]] = []
                 for key, times in applied.items():
                     closure = self._closures[key]
                     again = 1 if remembering and key in self._recursive else times
                     total += again * closure.steps_on(one)
-                    for schema, many in closure.holding:
-                        self._spread(schema, one, again * many, below)
                     if total > limit:
                         return total
-                deeper.extend((one[place], counts) for place, counts in below.items())
+                    holding += ((schema, again * many) for schema, many in closure.holding)
+                for part, counts in self._below(one, holding):
+                    # The same holds for most members of a value: there may be very many.
+                    deeper.append((part, alike.setdefault(tuple(counts.items()), counts)))
             level = deeper
         return total
 
-    def _spread(
-        self, schema: dict[str, Any], value: Any, times: int, below: dict[Any, Counter[int]]
-    ) -> None:
-        if type(value) is dict:
-            applied = ((name, part) for name in value for part in _for_member(schema, name))
-        elif type(value) is list:
-            applied = (
-                (place, part) for place in range(len(value)) for part in _for_item(schema, place)
-            )
-        else:
+    def _below(
+        self, value: Any, holding: list[tuple[dict[str, Any], int]]
+    ) -> Iterator[tuple[Any, Mapping[int, int]]]:
+        """Each part of the value for which a schema holds, and how often which of them does."""
+        is_object = type(value) is dict
+        if not is_object and type(value) is not list:
             return
-        for place, part in applied:
-            if type(part) is dict:
-                below.setdefault(place, Counter())[self._closure(part)] += times
+        for place, part in value.items() if is_object else enumerate(value):
+            counts: dict[int, int] = {}
+            for schema, times in holding:
+                for applied in (_for_member if is_object else _for_item)(schema, place):
+                    if type(applied) is dict:
+                        key = self._closure(applied)
+                        counts[key] = counts.get(key, 0) + times
+            if counts:
+                yield part, counts
 
     def _closure(self, schema: Any) -> int:
         """The key of what holds for a value together with the schema."""
@@ -397,7 +401,8 @@ class _Size:
         self.weight = self.parts + text // 4
 
 
-def _has_few_parts(value: Any, most: int) -> bool:
+def has_few_parts(value: Any, most: int) -> bool:
+    """Whether the value has at most so many parts, itself included."""
     left, parts = [value], 0
     while left:
         one = left.pop()

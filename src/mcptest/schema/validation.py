@@ -13,7 +13,7 @@ import msgspec
 
 from mcptest.core.limits import MEBIBYTE
 from mcptest.core.safe_text import show
-from mcptest.schema.cost import BACKTRACKS, Cost, SchemaError, SchemaLimitError
+from mcptest.schema.cost import BACKTRACKS, Cost, SchemaError, SchemaLimitError, has_few_parts
 
 __all__ = ["CompiledSchema", "Misfit", "SchemaError", "SchemaLimitError", "schema_problem"]
 
@@ -33,6 +33,10 @@ class Misfit(msgspec.Struct, frozen=True):
 
     reason: str
     pointer: str
+
+
+_MOST_PARTS = 20_000
+"""Of a value of which it is said why it does not fit."""
 
 
 class CompiledSchema:
@@ -58,10 +62,13 @@ class CompiledSchema:
         self._cost.allow(value)
         if self._validator.is_valid(value):
             return None  # much cheaper than looking for errors
-        if not self._cost.is_explainable(value):
+        # The reason has the value in it, as text and as objects: 60 times the size of its JSON.
+        is_small = has_few_parts(value, _MOST_PARTS)
+        if not is_small or not self._cost.is_explainable(value):
             if self._cost.backtracks:  # it may have given up, which is no answer
                 raise SchemaLimitError("checking this value takes too many steps")
-            return Misfit("it does not fit; there are too many alternatives to say why", "")
+            what = "alternatives" if is_small else "parts"
+            return Misfit(f"it does not fit; there are too many {what} to say why", "")
         import jsonschema_rs as rs
 
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import islice
 from typing import Any, TypeAlias
 
 import msgspec
@@ -49,6 +50,10 @@ def not_begun(method: str, answer: Message, why: str) -> PeerError:
     return PeerError(ErrorKind.PROTOCOL, f"{method} was refused: {why}")
 
 
+_CAPABILITIES_KEPT = 100
+"""No revision has as many; a hostile server may declare any number."""
+
+
 class _BothEras:
     """What either lifecycle keeps of its session."""
 
@@ -71,8 +76,10 @@ class _BothEras:
         """The answer that began the session, as it came."""
 
     def forget(self) -> None:
-        """What the server said about itself."""
-        self.first_answer, self.server = None, ServerFacts(self.server.capabilities)
+        """What the server said about itself, but for the beginning of what it declares."""
+        declared = self.server.capabilities
+        kept = {name: declared[name] for name in islice(declared, _CAPABILITIES_KEPT)}
+        self.first_answer, self.server = None, ServerFacts(kept)
 
 
 # -- The handshake era, 2024-11-05 to 2025-11-25 -------------------------------------------------

@@ -279,7 +279,9 @@ class Tape:
 
     def has_read(self, message: Message) -> None:
         """Somebody has read this frame already. A message of a batch is no frame by itself."""
-        if 0 < len(message.raw) <= _LARGEST_READ and len(self._read) < _MOST_READ:
+        if len(message.raw) > _LARGEST_READ:
+            Tape._large = message
+        elif message.raw and len(self._read) < _MOST_READ:
             self._read[id(message.raw)] = message
 
     @property
@@ -349,3 +351,4 @@ def answered_requests(records: Iterable[AnyRecord]) -> Iterator[tuple[Message, M
                 request = asked.pop(id_key(message.id), None)
                 if request is not None:
                     yield request, message
+            del message  # the next one may be as large

@@ -11,6 +11,7 @@ import enum
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -37,7 +38,8 @@ def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple
     Duplicate keys are not looked for here, see `duplicate_keys`: the search costs more than the
     parse and only a verdict needs it.
     """
-    if has_too_many_values(raw):  # first: to look how deep they are nested takes longer
+    # First: to look how deep all of them are nested takes longer.
+    if has_too_many_values(raw) and not is_deeper(raw[:_HARMLESS], depth):
         return _unread(raw, Problem(Flaw.TOO_MANY_VALUES, UNREAD))
     if is_deeper(raw, depth):
         return _unread(raw, Problem(Flaw.TOO_DEEP, f"nested deeper than {depth} levels"))
@@ -147,7 +149,23 @@ def is_deeper(raw: bytes, depth: int) -> bool:
     """Whether the text nests deeper than `depth`; for most text that is seen by its length."""
     if len(raw) < 2 * depth or not _opens_more_often(raw, depth):
         return False
-    return nesting_depth(raw, depth) > depth
+    if len(raw) <= _HARMLESS:
+        return nesting_depth(raw, depth) > depth
+    return _remembered(("depth", depth, hash(raw)), lambda: nesting_depth(raw, depth) > depth)
+
+
+_REMEMBERED = 64
+_answers: dict[tuple[str, int, int], bool] = {}
+
+
+def _remembered(question: tuple[str, int, int], answer: Callable[[], bool]) -> bool:
+    """What was found out about a long text: it is read, kept and judged, and asked each time."""
+    found = _answers.get(question)
+    if found is None:
+        while len(_answers) >= _REMEMBERED:
+            _answers.pop(next(iter(_answers), question), None)
+        found = _answers[question] = answer()
+    return found
 
 
 def _opens_more_often(raw: bytes, times: int) -> bool:
@@ -202,9 +220,13 @@ def has_too_many_values(raw: bytes, most: int = DEFAULT_LIMITS.values_bytes) -> 
     """
     if len(raw) <= _HARMLESS:
         return False
-    quotes, objects, arrays, commas, colons = map(raw.count, (b'"', b"{", b"[", b",", b":"))
-    if _values_cost(quotes, objects, arrays, commas) + _members_cost(objects, colons) <= most:
+    if values_cost(raw) <= most:
         return False
+    return _remembered(("values", most, hash(raw)), lambda: _takes_more(raw, most))
+
+
+def _takes_more(raw: bytes, most: int) -> bool:
+    """The same, with texts and keys told apart."""
     quotes = objects = arrays = commas = colons = 0
     for match in re.finditer(_TEXT_OR_NOT, raw, re.DOTALL):
         start, end = match.span()
@@ -224,6 +246,12 @@ def has_too_many_values(raw: bytes, most: int = DEFAULT_LIMITS.values_bytes) -> 
                 return True
     cost = _values_cost(quotes, objects, arrays, commas, colons)
     return cost + _members_cost(objects, colons) > most
+
+
+def values_cost(raw: bytes) -> int:
+    """At most so many bytes the values of the text take, beside the text in them."""
+    quotes, objects, arrays, commas, colons = map(raw.count, (b'"', b"{", b"[", b",", b":"))
+    return _values_cost(quotes, objects, arrays, commas) + _members_cost(objects, colons)
 
 
 def _values_cost(quotes: int, objects: int, arrays: int, commas: int, colons: int = 0) -> int:

@@ -19,7 +19,7 @@ from mcptest.core.capture import AnyRecord, Frame, Headers, Trouble
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.masking import Masker
-from mcptest.core.message import ABSENT, Kind, Message
+from mcptest.core.message import ABSENT, Flaw, Kind, Message
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.session.answers import Answers
@@ -530,7 +530,11 @@ class Conversation:
             self.tape(Trouble(error=ErrorKind.TIMEOUT.value, detail=detail, stream=started.stream))
         for pending in started.waiting:
             self.client.connection.forget(pending)
+        for pending in started.waiting:
+            if pending.answer is not None:
+                self.tape.has_read(pending.answer)
         asked = self._seen(started)
+        self.tape.forget_large()
         for pending in started.waiting:
             if pending.answer is not None:  # that it came is remembered, its bytes are on the tape
                 pending.answer = msgspec.structs.replace(pending.answer, raw=b"", value=ABSENT)
@@ -759,7 +763,7 @@ class Conversation:
             started.stream,
             started.place,
             cut_short=http is None and first is None and self._was_cut_short(started),
-            unusable=self._came_instead(started) if first is None else "",
+            unusable=self._came_instead(started) if first is None else _not_kept(first),
             unsent=self.site.masker.text(started.unsent),
         )
 
@@ -788,6 +792,13 @@ class Conversation:
             "alive": self.gone is None and not exited and (answered or not self.mute),
             "unusable": len(self.tape.unusable),
         }
+
+
+def _not_kept(answer: Message) -> str:
+    """That an answer came of which nothing can be judged, in words."""
+    if answer.result is not ABSENT or answer.error is not ABSENT:
+        return ""
+    return "; ".join(one.reason for one in answer.problems if one.flaw is Flaw.TOO_MANY_VALUES)
 
 
 def _until(begun: float, seconds: float) -> Deadline:

@@ -18,8 +18,8 @@ import msgspec
 
 from mcptest.core.capture import TransportName
 from mcptest.core.errors import ErrorKind, McptestError, PeerError
-from mcptest.core.limits import Deadline, now
-from mcptest.core.message import Message, with_short_texts
+from mcptest.core.limits import MEBIBYTE, Deadline, now
+from mcptest.core.message import Flaw, Message, Problem, with_short_texts
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Era, Revision
 from mcptest.probe.compliance.conversation import (
@@ -38,7 +38,7 @@ from mcptest.transport.base import discard
 from mcptest.transport.process import ServerProcess
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target, transport_for
-from mcptest.wire.json_text import write_json
+from mcptest.wire.json_text import values_cost, write_json
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,32 +152,83 @@ class Waits:
 
 _TEXT_KEPT = 64 * 1024
 """Of each text in a large answer: no check looks further into one."""
-_LARGE_VALUES = 2
+_LARGE_VALUES = 4
+_LARGE_PART = 256 * 1024
+_VALUES_KEPT = 14 * MEBIBYTE
+"""What the values of all large answers may take together, and one of any size by itself."""
+NOT_KEPT = Problem(
+    Flaw.TOO_MANY_VALUES,
+    "it has so many values that they are not kept beside those of other answers: all of them "
+    f"together would take more than {_VALUES_KEPT // MEBIBYTE} MB",
+)
 
 
 class LargeAnswers:
-    """What is kept of large answers until all is judged: excerpts, and the same one only once."""
+    """What is kept of large answers until all is judged: excerpts, and the same one only once.
+
+    Of different ones as many as there is room for; of the others it is known that they came.
+    """
 
     def __init__(self) -> None:
         self._last: deque[tuple[bytes, Any]] = deque(maxlen=_LARGE_VALUES)
+        self._results: deque[dict[str, Any]] = deque(maxlen=_LARGE_VALUES)
+        self._room = Room(_VALUES_KEPT)
 
     def kept(self, answer: Message) -> Message:
         if len(answer.raw) <= BODY_KEPT or not isinstance(answer.value, dict):
             return answer
-        value = {name: self._shared(part) for name, part in answer.value.items()}
-        return msgspec.structs.replace(answer, raw=answer.raw[:BODY_KEPT], value=value)
+        short = msgspec.structs.replace(answer, raw=answer.raw[:BODY_KEPT])
+        try:
+            value = {name: self._part(part) for name, part in answer.value.items()}
+        except _NoRoomError:
+            value = {name: answer.value[name] for name in _ENVELOPE if name in answer.value}
+            problems = (*answer.problems, NOT_KEPT)
+            return msgspec.structs.replace(short, value=value, problems=problems)
+        return msgspec.structs.replace(short, value=value)
+
+    def _part(self, part: Any) -> Any:
+        """A result or an error: two may differ in little, so each member is kept by itself."""
+        if not isinstance(part, dict) or len(part) > _MEMBERS_APART:
+            return self._shared(part)
+        made = {name: self._shared(one) for name, one in part.items()}
+        known = next((one for one in tuple(self._results) if _is_made_of_the_same(one, made)), None)
+        if known is None:
+            self._results.append(made)
+        return known or made
 
     def _shared(self, part: Any) -> Any:
         """An equal one, where a server said the same before."""
         short = with_short_texts(part, _TEXT_KEPT)
         if not isinstance(short, dict | list):
             return short
-        mark = hashlib.sha256(write_json(short)).digest()
+        written = write_json(short)
+        if len(written) <= _LARGE_PART:
+            return short
+        mark = hashlib.sha256(written).digest()
         for known, value in tuple(self._last):
             if known == mark:
                 return value
+        if not self._room.take_bytes(values_cost(written)):
+            raise _NoRoomError
         self._last.append((mark, short))
         return short
+
+
+_ENVELOPE = ("jsonrpc", "id")
+_MEMBERS_APART = 20
+"""Parts of a result; one with more is kept as a whole."""
+
+
+def _is_made_of_the_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether all members are the same ones, and not merely equal."""
+    return list(one) == list(other) and all(
+        mine is yours or (type(mine) is str is type(yours) and mine == yours)
+        for mine, yours in zip(one.values(), other.values(), strict=True)
+    )
+
+
+class _NoRoomError(Exception):
+    """The values of large answers take all the room that there is."""
 
 
 _LAUNCHING = threading.Lock()
