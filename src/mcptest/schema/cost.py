@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -312,13 +312,16 @@ class Cost:
         self, value: Any, holding: list[tuple[dict[str, Any], int]]
     ) -> Iterator[tuple[Any, Mapping[int, int]]]:
         """Each part of the value for which a schema holds, and how often which of them does."""
-        is_object = type(value) is dict
-        if not is_object and type(value) is not list:
-            return
-        for place, part in value.items() if is_object else enumerate(value):
+        parts: Iterable[tuple[Any, Any]] = ()
+        schemas_for: Callable[[dict[str, Any], Any], Iterator[Any]] = _for_member
+        if type(value) is dict:
+            parts = value.items()
+        elif type(value) is list:
+            parts, schemas_for = enumerate(value), _for_item
+        for place, part in parts:
             counts: dict[int, int] = {}
             for schema, times in holding:
-                for applied in (_for_member if is_object else _for_item)(schema, place):
+                for applied in schemas_for(schema, place):
                     if type(applied) is dict:
                         key = self._closure(applied)
                         counts[key] = counts.get(key, 0) + times

@@ -104,6 +104,8 @@ class Tape:
         self.messages_sent = 0
         self.bytes_seen = 0
         """Of all messages, whether or not there was room for them."""
+        self.largest = 0
+        """Bytes of the largest message of the server's."""
         self.stderr: deque[str] = deque(maxlen=_STDERR_KEPT)
         """The last lines."""
         self.exited: Exited | None = None
@@ -158,6 +160,7 @@ class Tape:
             self.bytes_seen += len(record.raw)
             if record.sender == "server":
                 self.has_spoken = True
+                self.largest = max(self.largest, len(record.raw))
                 self.last_answer = record.raw[:_SHOWN_OF_AN_ANSWER]
                 if self.is_closing and self._late_bytes < _LATE_BYTES:
                     self._late_bytes += len(record.raw) + _LATE_COST

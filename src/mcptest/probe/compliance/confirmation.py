@@ -102,7 +102,8 @@ class Confirmation:
         self._begins = begins
         self._under_way: list[tuple[Doubt, Future[Mapping[int, RuleResult | PeerError]]]] = []
         # Over HTTP all connections lead to one server, which any of the questions may end.
-        self._alone = ThreadPoolExecutor(1 if site.transport != "stdio" else _AT_ONCE, "mcptest-1")
+        at_once = 1 if site.takes_one_at_a_time else _AT_ONCE
+        self._alone = ThreadPoolExecutor(at_once, "mcptest-1")
         self._in_turn = self._alone
         if site.transport == "stdio":
             self._in_turn = ThreadPoolExecutor(1, "mcptest-again")

@@ -347,7 +347,7 @@ class Judging:
 
         asking.set_going(jobs)
         lanes = (lambda: asking.ask_first(jobs), politely, rudely)
-        if self.site.transport == "stdio":
+        if not self.site.takes_one_at_a_time:
             side_by_side(lanes)
             return
         for lane in lanes[1:]:  # who ends the server must be found, and so comes alone

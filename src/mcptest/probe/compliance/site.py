@@ -318,15 +318,29 @@ class Site:
         self._lock = threading.Lock()
         self._is_closed = False
         self._fails_to_start = False
+        self._says_much = False
         self._numbers = itertools.count(1)
         self._run = os.urandom(4).hex()
 
     def twin(self) -> Site:
         """The same server, with all that is known of it, and no connection to it yet."""
         twin = Site(msgspec.structs.replace(self.order, revision=self.revision))
+        twin._says_much = self.takes_one_at_a_time
         for name in _KNOWLEDGE:
             setattr(twin, name, getattr(self, name))
         return twin
+
+    @property
+    def takes_one_at_a_time(self) -> bool:
+        """Whether the server is one for all connections, or says so much that each has to wait.
+
+        Answers side by side are held side by side.
+        """
+        if self.transport != "stdio":
+            return True
+        large = any(one.tape.largest > BODY_KEPT for one in tuple(self.conversations))
+        self._says_much = self._says_much or large
+        return self._says_much
 
     @property
     def alive_check(self) -> SentCheck:

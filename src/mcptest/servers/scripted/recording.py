@@ -33,7 +33,8 @@ from mcptest.wire.json_text import Beginning, beginning_of
 
 KEPT_BYTES = 32 * MEBIBYTE
 """How much of what both sides send is kept for the checks. The sink has a limit of its own."""
-KEPT_RECORDS = 50_000
+KEPT_RECORDS = 10_000
+"""More than a hundred times what a scenario takes: judging them must not take seconds."""
 _ORIGIN = "origin "
 _BROKEN_OFF = "the client left in the middle of a line"
 _SPOKEN = "the client chose revision "

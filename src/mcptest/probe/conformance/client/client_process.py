@@ -10,10 +10,11 @@ from itertools import islice
 from pathlib import Path
 
 from mcptest.core.capture import AnyRecord, Closed, Note
-from mcptest.core.limits import Deadline
+from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import Ended
 from mcptest.probe.conformance.client.scenario_server import DEFECT
+from mcptest.servers.scripted.recording import KEPT_RECORDS
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import replace_file
 from mcptest.transport.loop import GONE, READ, Loop
@@ -151,8 +152,6 @@ class ClientProcess:
 # -- The server that a stdio client launches itself ----------------------------------------------
 
 _FIRST = "session.jsonl"
-_MOST_RECORDS = 50_000
-"""Many times what the longest scenario takes."""
 
 
 class LaunchedServer:
@@ -189,9 +188,12 @@ class LaunchedServer:
             for session in open_capture(str(file))
             for _, record in session.records
         )
-        kept = list(islice(everything, _MOST_RECORDS))
-        dropped = sum(1 for _ in everything)
-        if dropped:
+        kept = list(islice(everything, KEPT_RECORDS))
+        if len(kept) < KEPT_RECORDS:
+            return kept
+        # Each record is a line. To read them all takes longer than the client had.
+        dropped = sum(map(_lines_in, self._captures())) - len(kept)
+        if dropped > 0:
             kept.append(Closed(t=kept[-1].t, records=len(kept), dropped=dropped))
         return kept
 
@@ -209,6 +211,11 @@ class LaunchedServer:
             both = (self._folder / name, self._folder / f"{name}{PARTIAL}")
             found += [file for file in both if file.exists() and file.stat().st_size][:1]
         return found
+
+
+def _lines_in(file: Path) -> int:
+    with file.open("rb") as opened:
+        return sum(block.count(b"\n") for block in iter(lambda: opened.read(MEBIBYTE), b""))
 
 
 def defect_in(records: Iterable[AnyRecord]) -> str:
