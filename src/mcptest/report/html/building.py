@@ -90,6 +90,8 @@ SEARCHED = 64 * MEBIBYTE
 
 SEARCHING = 1.0
 """Seconds after which a page shows only some records of each capture that is left."""
+LONGEST_WHEN_LATE = 256 * 1024
+"""Bytes of such a record: a long one takes as much time as thousands of others."""
 
 
 class Pictures:
@@ -124,8 +126,10 @@ class Pictures:
         """
         whole = judged is not None
         shown = sum(len(session.kinds) for session in self.sessions)
-        room = ROOM - shown if whole or not self._until.expired else 0
+        is_late = not whole and self._until.expired
+        room = 0 if is_late else ROOM - shown
         usual = Excerpt()
+        longest = LONGEST_WHEN_LATE if is_late else usual.longest
         first = max(usual.least, min(usual.first, room))
         return Excerpt(
             first=first,
@@ -133,7 +137,7 @@ class Pictures:
             first_bytes=LINE_LIMIT if whole else usual.first_bytes * first // usual.first,
             searched=usual.searched if whole else self._left_to_search,
             until=None if whole else self._until,
-            longest=LINE_LIMIT if whole else usual.longest,
+            longest=LINE_LIMIT if whole else longest,
             wanted=[_pointed_at(one) for one in judged or ()],
         )
 
