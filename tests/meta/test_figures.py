@@ -12,7 +12,7 @@ from collections import Counter
 from tests.meta.source_tree import Module, modules
 
 FILES = 394
-LINES = 89_900
+LINES = 90_080
 CLASS_NAMES_TWICE = 1
 FILE_NAMES_TWICE = 3
 IMPORTS_IN_FUNCTIONS = 163
