@@ -173,6 +173,9 @@ def test_a_header_that_can_not_be_decoded_is_refused(given: str) -> None:
         ("demo.local", "demo.local:80", True),
         ("0.0.0.0", "10.0.0.1:80", True),
         ("0.0.0.0", "evil.example", False),
+        ("0.0.0.0", "user@10.0.0.1", False),
+        ("127.0.0.1", "user@localhost", False),
+        ("127.0.0.1", "localhost:80@evil.example", False),
         ("::", "[fe80::1]", True),
     ],
 )

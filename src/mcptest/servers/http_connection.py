@@ -6,7 +6,6 @@ functions say who may talk to us, and in which form: Host, Origin, Accept, Conte
 
 from __future__ import annotations
 
-import socket
 import time
 from http import HTTPStatus
 
@@ -18,12 +17,13 @@ from mcptest.servers.demo.jsonrpc import (
     encode,
     error_message,
 )
-from mcptest.transport.listener import AcceptedConnection
+from mcptest.transport.listener import AcceptedConnection, foreign_header
 from mcptest.wire.http1 import EndOfMessage, RequestHead
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
     from typing import Any
 
@@ -237,9 +237,6 @@ class HttpConnection(AcceptedConnection):
 
 # -- Who may talk to the server, and in which form ------------------------------------------------
 
-LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
-WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  compared with, never bound to
-
 
 class Rejected(Exception):  # noqa: N818  an answer, not a defect
     """The request is answered with this status, before anyone looks at its message."""
@@ -252,14 +249,9 @@ class Rejected(Exception):  # noqa: N818  an answer, not a defect
 
 def check_sender(request: Request, bound_to: str) -> None:
     """Refuse what a web page of another site could send, by its own name or by DNS rebinding."""
-    host, origin = request.header("host"), request.header("origin")
-    if host is not None and not _is_our_name(host, bound_to):
-        raise Rejected(403, "Forbidden: unknown Host")
-    if origin is not None:
-        scheme, separator, authority = origin.partition("://")
-        is_origin = separator and scheme in {"http", "https"} and not {*authority} & {*"/@?# ,"}
-        if not is_origin or not _is_our_name(authority, bound_to):
-            raise Rejected(403, "Forbidden: unknown Origin")
+    foreign = foreign_header(request.head.headers, bound_to)
+    if foreign is not None:
+        raise Rejected(403, f"Forbidden: unknown {foreign[0]}")
 
 
 def check_json(request: Request) -> None:
@@ -276,21 +268,6 @@ def check_accept(request: Request, *kinds: str) -> None:
         family = kind.partition("/")[0]
         if not accepted & {kind, f"{family}/*", "*/*"}:
             raise Rejected(406, f"Accept must list {' and '.join(kinds)}")
-
-
-def _is_our_name(authority: str, bound_to: str) -> bool:
-    bracketed = authority.startswith("[")
-    host = (authority[1:].partition("]") if bracketed else authority.partition(":"))[0].lower()
-    if host in LOOPBACK_NAMES or host == bound_to.lower():
-        return True
-    # Rebinding needs a name: on a wildcard address any bare address is fine.
-    for family in (socket.AF_INET, socket.AF_INET6) if bound_to in WILDCARDS else ():
-        try:
-            socket.inet_pton(family, host)
-        except OSError:
-            continue
-        return True
-    return False
 
 
 # -- The demo as a protected resource ------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Listening on one address, and what is accepted there, for servers and proxies.
+"""Listening on one address, who may talk to us there, and what is accepted: servers and proxies.
 
 It accepts so many connections and no more, and never at the price of the whole server. A connection
 reads requests of HTTP and sends what it is given as the client takes it; what a request means, and
@@ -7,6 +7,7 @@ what answers it, is for those who derive from it.
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 
@@ -18,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcptest.core.capture import Headers
     from mcptest.transport.loop import Loop
 
     Forget = Callable[["AcceptedConnection"], None]
@@ -32,6 +34,49 @@ TICK = 1.0
 _EARLY = 64 * 1024
 """How much of the next requests is read while one is still being answered."""
 _SENT_BYTES = 256 * 1024
+
+
+# -- Who may talk to us ----------------------------------------------------------------------------
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  compared with, never bound to
+_AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:@/?#\s,]+))(?::[0-9]*)?")
+
+
+def foreign_header(headers: Headers, bound_to: str) -> tuple[str, str] | None:
+    """The first Host or Origin that is not ours: so a web page of another site gives itself away.
+
+    It does by its own name, and where it got here by DNS rebinding. No user name may stand in
+    either: to some readers `localhost@evil.example` is one host, and to others the other.
+    """
+    for name, value in headers:
+        field, authority = name.capitalize(), value
+        if field == "Origin":
+            scheme, _, authority = value.partition("://")
+            authority = authority if scheme in {"http", "https"} else ""
+        if field in {"Host", "Origin"} and not _is_our_name(authority.lower(), bound_to):
+            return field, value
+    return None
+
+
+def _is_our_name(authority: str, bound_to: str) -> bool:
+    named = _AUTHORITY.fullmatch(authority)
+    if named is None:
+        return False
+    host = named[1] or named[2]
+    if host in LOOPBACK or host == bound_to.lower():
+        return True
+    # Rebinding needs a name: on a wildcard address any bare address is fine.
+    for family in (socket.AF_INET, socket.AF_INET6) if bound_to in _WILDCARDS else ():
+        try:
+            socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return True
+    return False
+
+
+# -- What is accepted ------------------------------------------------------------------------------
 
 
 class AcceptedConnection:

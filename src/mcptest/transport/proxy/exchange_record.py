@@ -25,13 +25,13 @@ from mcptest.core.safe_text import show
 from mcptest.transport.base import Clock, Sink
 from mcptest.transport.egress import Origin, Url
 from mcptest.transport.http.response import Answer, EnoughError
+from mcptest.transport.listener import LOOPBACK, foreign_header
 from mcptest.wire.fault import WireError
 from mcptest.wire.http1 import FRAMING_HEADERS, RequestHead, ResponseHead
 from mcptest.wire.mcp_headers import SESSION_HEADER
 
 # -- Who may use a proxy, and what of a request and an answer has to be said differently on the --
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "host", "origin"}
 )
@@ -64,16 +64,13 @@ def listening_address(words: str) -> tuple[str, int]:
 
 def check_sender(head: RequestHead) -> None:
     """Raises RefusedRequest unless the request came from this machine and no foreign page."""
-    host = head.header("host")  # more than one is refused when the request is read
-    if host is None:
+    if head.header("host") is None:  # more than one is refused when the request is read
         raise RefusedRequest(400, "the Host header is missing")
-    if _host_of(f"//{host}") not in LOOPBACK:
-        raise RefusedRequest(403, f"Host {show(host, 80)!r} is not this machine")
-    origin = head.header("origin")
-    if origin is not None and _host_of(origin) not in LOOPBACK:
-        raise RefusedRequest(403, f"Origin {show(origin, 80)!r} is not this machine")
+    foreign = foreign_header(head.headers, "localhost")
+    if foreign is not None:
+        raise RefusedRequest(403, f"{foreign[0]} {show(foreign[1], 80)!r} is not this machine")
     site = head.header("sec-fetch-site")
-    if origin is None and site is not None and site not in _FROM_NEAR:
+    if head.header("origin") is None and site is not None and site not in _FROM_NEAR:
         raise RefusedRequest(403, "a page from another site sent this")
 
 
@@ -120,13 +117,6 @@ def through_us(url: str, server: Origin) -> str:
         return url
     query = f"?{parts.query}" if parts.query else ""
     return f"{parts.path or '/'}{query}"
-
-
-def _host_of(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
 
 
 # -- Which session of the capture an HTTP exchange belongs to ------------------------------------

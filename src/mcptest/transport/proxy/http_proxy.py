@@ -20,10 +20,9 @@ from mcptest.core.limits import DEFAULT_LIMITS, Deadline
 from mcptest.transport.base import NO_HEADERS
 from mcptest.transport.egress import Origin, Url, start_connect, usable_addresses
 from mcptest.transport.http.socket_connection import SocketConnection, default_tls
-from mcptest.transport.listener import AcceptedConnection, Listener
+from mcptest.transport.listener import LOOPBACK, AcceptedConnection, Listener
 from mcptest.transport.loop import GONE, READ, Loop
 from mcptest.transport.proxy.exchange_record import (
-    LOOPBACK,
     ExchangeRecord,
     RefusedRequest,
     SessionBook,
