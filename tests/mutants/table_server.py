@@ -95,33 +95,31 @@ mutant(
 )
 
 
-def _reversed_every_other_time(offered: Any) -> Any:
+def _reversed_every_other_time(table: Any) -> Any:
+    from mcptest.servers.demo import features, stateless_era
+
     state = {"turned": False}
 
     def turned(call: Any) -> Any:
-        tools = offered(call)
+        tools = features.offered_tools(call)
         return tools[::-1] if state["turned"] else tools
 
-    def note(list_tools: Any) -> Any:
-        def listing(call: Any) -> Any:
-            if "cursor" not in call.params:
-                state["turned"] = not state["turned"]
-            return list_tools(call)
+    in_order = features._listing("tools", turned)
 
-        return listing
+    def listing(call: Any) -> Any:
+        if "cursor" not in call.params:
+            state["turned"] = not state["turned"]
+        return in_order(call)
 
-    patch("demo.features:HANDLERS", lambda table: table)()
-    from mcptest.servers.demo import features, stateless_era
-
-    for table in (features.HANDLERS, stateless_era._METHODS):
-        table["tools/list"] = note(features.list_tools)
-    return turned
+    for one in (table, stateless_era._METHODS):
+        one["tools/list"] = listing
+    return table
 
 
 mutant(
     "TOOLS-002",
     "the tools come in another order each time",
-    patch("demo.features:offered_tools", _reversed_every_other_time),
+    patch("demo.features:HANDLERS", _reversed_every_other_time),
 )
 mutant(
     "TOOLS-003",

@@ -13,18 +13,14 @@ from mcptest.servers.demo.tool_list import call_tool, find_tool, offered_tools
 
 TYPE_CHECKING = False  # see jsonrpc
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeAlias
 
     from mcptest.servers.demo.exchange import Body
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.tool_list import Call
 
     Handler: TypeAlias = Callable[[Call], "Obj | Body"]
-
-
-def list_tools(call: Call) -> Obj:
-    return page_of(call, "tools", [tool.describe(call.version) for tool in offered_tools(call)])
 
 
 def run_tool(call: Call) -> Obj | Body:
@@ -39,24 +35,6 @@ def run_tool(call: Call) -> Obj | Body:
     return call_tool(tool, call.params.get("arguments", {}), call)
 
 
-def list_resources(call: Call) -> Obj:
-    offered = call.world.content.resources
-    return page_of(call, "resources", [item.describe(call.version) for item in offered])
-
-
-def list_templates(call: Call) -> Obj:
-    offered = call.world.content.templates
-    return page_of(call, "resourceTemplates", [item.describe(call.version) for item in offered])
-
-
-def read(call: Call) -> Obj:
-    return {"contents": [read_resource(wanted_uri(call), call.world)]}
-
-
-def list_prompts(call: Call) -> Obj:
-    return page_of(call, "prompts", [one.describe(call.version) for one in offered_prompts(call)])
-
-
 def prompt(call: Call) -> Obj | Body:
     require_fit(call.params, SCHEMAS["prompt"])
     return get_prompt(call, call.params["name"], call.params.get("arguments", {}))
@@ -68,13 +46,20 @@ def completion(call: Call) -> Obj:
     return complete(call, call.params["ref"], wanted["name"], wanted["value"])
 
 
+def _listing(name: str, offered: Callable[[Call], Iterable[Any]]) -> Handler:
+    """What serves a list, whose items know how they are shown in each revision."""
+    return lambda call: page_of(call, name, [item.describe(call.version) for item in offered(call)])
+
+
 HANDLERS: dict[str, Handler] = {
-    "tools/list": list_tools,
+    "tools/list": _listing("tools", offered_tools),
     "tools/call": run_tool,
-    "resources/list": list_resources,
-    "resources/templates/list": list_templates,
-    "resources/read": read,
-    "prompts/list": list_prompts,
+    "resources/list": _listing("resources", lambda call: call.world.content.resources),
+    "resources/templates/list": _listing(
+        "resourceTemplates", lambda call: call.world.content.templates
+    ),
+    "resources/read": lambda call: {"contents": [read_resource(wanted_uri(call), call.world)]},
+    "prompts/list": _listing("prompts", offered_prompts),
     "prompts/get": prompt,
     "completion/complete": completion,
 }

@@ -12,7 +12,6 @@ from mcptest.servers.demo.exchange import (
     ask_form,
     ask_roots,
     confirm_with_user,
-    list_client_roots,
     sample_from_model,
     send_user_to,
 )
@@ -26,7 +25,7 @@ from mcptest.servers.demo.resources import (
     exists,
     read_resource,
 )
-from mcptest.servers.demo.tool_list import declared_tools, text
+from mcptest.servers.demo.tool_list import declared_tools, list_roots, text
 
 TYPE_CHECKING = False
 
@@ -42,19 +41,8 @@ if TYPE_CHECKING:
 
 SILENCE_BASE64 = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 _OFFERS = read_data("fixtures.json", PNG=PNG_BASE64, SILENCE=SILENCE_BASE64)
-_FORMS = _OFFERS["forms"]
 _TEXT: Obj = {"type": "string"}
 _NAME: Obj = {"name": {**_TEXT, "title": "Name"}}
-
-
-def test_elicitation_sep1034_defaults(arguments: Obj, call: Call) -> Body:
-    content = yield from ask_form("defaults", "Please look at these values.", _FORMS["defaults"])
-    return text(f"The form was left with {len(content)} values.")
-
-
-def test_elicitation_sep1330_enums(arguments: Obj, call: Call) -> Body:
-    content = yield from ask_form("choices", "Please choose.", _FORMS["choices"])
-    return text(f"The form was left with {len(content)} choices.")
 
 
 def test_missing_capability(arguments: Obj, call: Call) -> Body:
@@ -72,11 +60,6 @@ def test_logging_tool(arguments: Obj, call: Call) -> Obj:
     return text("It would be logged where a log level was set.")
 
 
-def test_input_required_result_elicitation(arguments: Obj, call: Call) -> Body:
-    content = yield from ask_form("user_name", "What is your name?", _NAME, loose=True)
-    return text(f"Hello, {content.get('name', 'whoever you are')}!")
-
-
 def test_input_required_result_sampling(arguments: Obj, call: Call) -> Body:
     words = yield from sample_from_model("What is the capital of France?", key="capital_question")
     return text(f"The model answered: {words}")
@@ -85,20 +68,6 @@ def test_input_required_result_sampling(arguments: Obj, call: Call) -> Body:
 def test_input_required_result_list_roots(arguments: Obj, call: Call) -> Body:
     answer = yield ask_roots("client_roots")
     return text("\n".join(root["uri"] for root in answer["roots"]) or "There are no roots.")
-
-
-def test_input_required_result_request_state(arguments: Obj, call: Call) -> Body:
-    yield from _confirm()
-    return text("state-ok: the state came back as it was given.")
-
-
-def test_input_required_result_tampered_state(arguments: Obj, call: Call) -> Body:
-    yield from _confirm()
-    return text("The state came back as it was given.")
-
-
-def _confirm() -> Generator[Any, Any, Obj]:
-    return ask_form("confirm", "Please confirm.", {"ok": {"type": "boolean"}})
 
 
 def test_input_required_result_multiple_inputs(arguments: Obj, call: Call) -> Body:
@@ -195,11 +164,6 @@ def url_eliciting_tool(arguments: Obj, call: Call) -> Body:
     raise Refusal(URL_ELICITATION_REQUIRED, "There is one more page to open", pages)
 
 
-def roots_tool(arguments: Obj, call: Call) -> Body:
-    uris = yield from list_client_roots()
-    return text("\n".join(uris) if uris else "The client has no roots.")
-
-
 def test_embedded_resource(arguments: Obj, call: Call) -> Obj:
     if "resources" in call.world.options.hide:
         return text("There are no resources to embed.")
@@ -249,17 +213,18 @@ def _fails(world: World, arguments: dict[str, str]) -> list[Obj]:
 TOOLS = declared_tools(
     _OFFERS,
     *("test_error_handling", test_tool_with_progress, slow_tool, test_tool_with_logging),
-    *(test_sampling, test_elicitation, url_eliciting_tool, roots_tool),
-    *(test_input_required_result_elicitation, test_embedded_resource, test_trigger_tool_change),
+    *(test_sampling, test_elicitation, url_eliciting_tool, test_embedded_resource),
+    *("test_input_required_result_elicitation", test_trigger_tool_change),
     *(test_trigger_prompt_change, header_tool, test_reconnection, "json_schema_2020_12_tool"),
     *("test_simple_text", "test_image_content", "test_audio_content"),
     "test_multiple_content_types",
-    *(test_elicitation_sep1034_defaults, test_elicitation_sep1330_enums),
+    *("test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums"),
     *(test_missing_capability, test_streaming_elicitation, test_logging_tool),
     *(test_input_required_result_sampling, test_input_required_result_list_roots),
-    *(test_input_required_result_request_state, test_input_required_result_tampered_state),
+    *("test_input_required_result_request_state", "test_input_required_result_tampered_state"),
     *(test_input_required_result_multiple_inputs, test_input_required_result_multi_round),
     test_input_required_result_capabilities,
+    roots_tool=list_roots,
 )
 PROMPTS: tuple[Prompt, ...] = (
     declared_prompt(_OFFERS, "test_prompt_with_image"),

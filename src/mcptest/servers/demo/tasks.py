@@ -42,12 +42,7 @@ def task_tool(arguments: Obj, call: Call) -> Body:
     return text("The task is done.")
 
 
-def task_only_tool(arguments: Obj, call: Call) -> Body:
-    yield WORK_SECONDS
-    return text("The task is done.")
-
-
-TOOLS = declared_tools(read_data("fixtures.json"), task_tool, task_only_tool)
+TOOLS = declared_tools(read_data("fixtures.json"), task_tool, task_only_tool=task_tool)
 
 
 class Task(ServerExchange):
@@ -99,21 +94,17 @@ class Task(ServerExchange):
         for tell in waiting:
             tell()
 
-    def describe(self) -> Obj:
-        """As 2025-11-25 has it."""
-        return {
+    def describe(self, version: str) -> Obj:
+        """As 2025-11-25 has it, or else the extension."""
+        shown: Obj = {
             "taskId": self.identifier,
             "status": self.status,
             "createdAt": self.created,
             "lastUpdatedAt": self.updated,
-            "ttl": self.ttl,
-            "pollInterval": POLL_MS,
         }
-
-    def describe_stateless(self) -> Obj:
-        """As the extension has it."""
-        shown = self.describe()
-        shown["ttlMs"], shown["pollIntervalMs"] = shown.pop("ttl"), shown.pop("pollInterval")
+        if version == versions.V2025_11_25:
+            return {**shown, "ttl": self.ttl, "pollInterval": POLL_MS}
+        shown |= {"ttlMs": self.ttl, "pollIntervalMs": POLL_MS}
         if self.status == "completed":
             shown["result"] = self.result
         elif self.error is not None:
@@ -128,17 +119,13 @@ def run_as_task(tool: Tool, call: Call) -> Obj | None:
     if not call.knows(versions.V2026_07_28) or tool.tasks is None:
         return None
     if _knows_extension(call):
-        return {
-            "resultType": "task",
-            **_begin(tool, call, call.world.tasks, {}).describe_stateless(),
-        }
+        return {"resultType": "task", **_begin(tool, call, {}).describe(call.version)}
     if tool.tasks == "required":
         raise _extension_missing()
     return None
 
 
 def _core_task(tool: Tool, call: Call) -> Obj | None:
-    assert call.session is not None, "that revision has sessions"
     if "task" not in call.params:
         if tool.tasks == "required":
             raise Refusal(METHOD_NOT_FOUND, f"Tool {tool.name} can be called as a task only")
@@ -147,12 +134,12 @@ def _core_task(tool: Tool, call: Call) -> Obj | None:
         raise Refusal(METHOD_NOT_FOUND, f"Tool {tool.name} can't be called as a task")
     wish = call.params["task"]
     require_fit(wish, SCHEMAS["task-wish"], "params.task")
-    return {"task": _begin(tool, call, call.session.tasks, wish).describe()}
+    return {"task": _begin(tool, call, wish).describe(call.version)}
 
 
-def _begin(tool: Tool, call: Call, owner: dict[str, Task], wish: Obj) -> Task:
+def _begin(tool: Tool, call: Call, wish: Obj) -> Task:
     ttl = min(wish.get("ttl", DEFAULT_TTL_MS), MAX_TTL_MS)
-    task = Task(owner, ttl)
+    task = Task(_tasks_of(call), ttl)
     arguments = call.params.get("arguments", {})
     perform(lambda _: call_tool(tool, arguments, call), call, task, _ask_nothing, lambda done: done)
     call.world.loop.after(ttl / 1000, task.forget)
@@ -163,20 +150,21 @@ def _ask_nothing(job: ToolJob, ask: object) -> None:
     job.fail(Refusal(INVALID_PARAMS, "A task of this server asks nothing"))
 
 
-def _find(call: Call, owner: dict[str, Task]) -> Task:
+def _find(call: Call) -> Task:
+    tasks = _tasks_of(call)
     require_fit(call.params, SCHEMAS["task"])
-    task = owner.get(call.params["taskId"])
+    task = tasks.get(call.params["taskId"])
     if task is None:
         raise Refusal(INVALID_PARAMS, "There is no such task")
     return task
 
 
 def get_task(call: Call) -> Obj:
-    return _find(call, _tasks_of(call)).describe()
+    return _find(call).describe(call.version)
 
 
 def task_result(call: Call) -> Body:
-    task = _find(call, _tasks_of(call))
+    task = _find(call)
     if not task.ended:
         yield Until(task.when_ended)
     if task.error is not None:
@@ -187,43 +175,31 @@ def task_result(call: Call) -> Body:
 
 
 def list_tasks(call: Call) -> Obj:
-    return page_of(call, "tasks", [task.describe() for task in _tasks_of(call).values()])
+    return page_of(call, "tasks", [one.describe(call.version) for one in _tasks_of(call).values()])
+
+
+def update_task(call: Call) -> Obj:
+    _find(call)
+    return {}
 
 
 def cancel_task(call: Call) -> Obj:
-    task = _find(call, _tasks_of(call))
-    if task.ended:
+    task = _find(call)
+    is_core = call.session is not None
+    if not task.ended:
+        task.cancel()
+    elif is_core:
         raise Refusal(INVALID_PARAMS, f"The task is {task.status} already")
-    task.cancel()
-    return task.describe()
+    return task.describe(call.version) if is_core else {}
 
 
 def _tasks_of(call: Call) -> dict[str, Task]:
-    if call.session is None or call.version != versions.V2025_11_25:
-        raise Refusal(METHOD_NOT_FOUND, "There are no tasks in this revision")
-    return call.session.tasks
-
-
-def get_stateless(call: Call) -> Obj:
-    return _find_stateless(call).describe_stateless()
-
-
-def update_stateless(call: Call) -> Obj:
-    _find_stateless(call)
-    return {}
-
-
-def cancel_stateless(call: Call) -> Obj:
-    task = _find_stateless(call)
-    if not task.ended:
-        task.cancel()
-    return {}
-
-
-def _find_stateless(call: Call) -> Task:
+    """Of the session where tasks are core, and else of nobody."""
+    if call.session is not None:
+        return call.session.tasks
     if not _knows_extension(call):
         raise _extension_missing()
-    return _find(call, call.world.tasks)
+    return call.world.tasks
 
 
 def _knows_extension(call: Call) -> bool:
@@ -247,7 +223,7 @@ CORE_METHODS: dict[str, Handler] = {
     "tasks/cancel": cancel_task,
 }
 EXTENSION_METHODS: dict[str, Handler] = {
-    "tasks/get": get_stateless,
-    "tasks/update": update_stateless,
-    "tasks/cancel": cancel_stateless,
+    "tasks/get": get_task,
+    "tasks/update": update_task,
+    "tasks/cancel": cancel_task,
 }

@@ -7,6 +7,7 @@ import json
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import (
     ToolFailure,
+    ask_form,
     confirm_with_user,
     list_client_roots,
     sample_from_model,
@@ -26,12 +27,14 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from mcptest.servers.demo.exchange import Body, ServerExchange
     from mcptest.servers.demo.handshake_era import HandshakeSession
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.world import World
+
+    Run: TypeAlias = Callable[[Obj, "Call"], Obj | Body]
 
 
 class Call:
@@ -248,7 +251,7 @@ NO_HEADERS: dict[str, str] = {}
 class Tool(Declared):
     """One tool. It is offered from the revision `since` on, up to but not including `until`."""
 
-    run: Callable[[Obj, Call], Obj | Body]
+    run: Run
     title: str
     description: str
     properties: dict[str, Obj] = NO_PROPERTIES
@@ -313,18 +316,36 @@ class Tool(Declared):
         return shown
 
 
-def declared_tools(offers: Obj, *runs: Callable[[Obj, Call], Obj | Body] | str) -> tuple[Tool, ...]:
-    """The tools that these functions run, as the offers have them under the same names. One that is
-    only named always gives the result that the offers have."""
+def declared_tools(offers: Obj, *runs: Run | str, **named: Run) -> tuple[Tool, ...]:
+    """The tools that these functions run, as the offers have them under the same names, or under
+    the names that they are given, and in that order. One that is only a name does what they say."""
+    code = {run if isinstance(run, str) else run.__name__: run for run in runs} | named
 
-    def tool(run: Callable[[Obj, Call], Obj | Body] | str) -> Tool:
-        if not isinstance(run, str):
-            return Tool(run, **offers["tools"][run.__name__])
-        about = dict(offers["tools"][run])
-        result = about.pop("result")
-        return Tool(lambda arguments, call: {**result}, name=run, **about)
+    def tool(name: str, about: Obj) -> Tool:
+        run, about = code[name], dict(about)
+        if isinstance(run, str):
+            is_form = "form" in about
+            run = _asks_by_form(about.pop("form")) if is_form else _gives(about.pop("result"))
+        return Tool(run, name=name, **about)
 
-    return tuple(map(tool, runs))
+    return tuple(tool(name, about) for name, about in offers["tools"].items() if name in code)
+
+
+def _gives(result: Obj) -> Run:
+    return lambda arguments, call: {**result}
+
+
+def _asks_by_form(form: Obj) -> Run:
+    """What fills in a form and then says what is in it, or in its place where that was left out."""
+    says, otherwise = form["says"], form.get("otherwise", {})
+
+    def run(arguments: Obj, call: Call) -> Body:
+        content = yield from ask_form(
+            form["key"], form["question"], form["fields"], form.get("loose", False)
+        )
+        return text(says.format_map({**otherwise, **content, "count": len(content)}))
+
+    return run
 
 
 TOOLS = declared_tools(
