@@ -19,8 +19,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from mcptest.core.errors import UsageError, was_interrupted
-from mcptest.core.limits import Deadline
+from mcptest.core.errors import UsageError
 from mcptest.core.masking import Masker
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision, parse_revision
@@ -34,7 +33,6 @@ from mcptest.transport.recorder import PARTIAL
 from mcptest.transport.target import Target
 from mcptest.transport.temporary import temporary_folder
 
-_CLOSING = 5.0
 _sessions: WeakKeyDictionary[Client, LiveSession] = WeakKeyDictionary()
 """What stands behind each client that was connected here."""
 _met: dict[tuple[object, ...], Met] = {}
@@ -126,33 +124,27 @@ class Server(msgspec.Struct, frozen=True):
             if capture is None:
                 capture = kept.enter_context(temporary_folder()) / "session.jsonl"
             target = self.target
-            served = LiveSession(
+            with LiveSession(
                 msgspec.structs.replace(target, label=redaction.masker.text(target.label)),
                 revision=self.wanted,
                 answers=self.answers,
                 timeout=self.timeout,
+                startup=self.timeout,
                 capture=capture,
-            )
-            _sessions[served.client] = served
-            interrupted = False
-            served.client.on_reply = functools.partial(_warn_of_faults, served.masker)
-            try:
+            ) as served:
                 yield self._begun(served)
-            except BaseException as error:
-                interrupted = was_interrupted(type(error))
-                raise
-            finally:
-                served.drop(_CLOSING, interrupted=interrupted)
             for second in served.second_answers():
                 warnings.warn(second, MalformedAnswer, stacklevel=2)
 
     def _begun(self, served: LiveSession) -> Client:
         client, target = served.client, served.target
+        _sessions[client] = served
+        client.on_reply = functools.partial(_warn_of_faults, served.masker)
         key = (target.command, tuple(sorted(target.env.items())), target.cwd, target.clean_env)
         is_asked = target.way == "stdio" and self.wanted is None
         if is_asked and (met := _met.pop(key, None)) is not None:
             client.speak(met)
-        client.connect(Deadline.after(self.timeout))
+        served.begin()
         if (first := client.beginning) is not None:
             _warn_of_faults(served.masker, first)
         if is_asked:
