@@ -68,11 +68,7 @@ class Masker:
         self._short = tuple(sorted(one for one in kept if len(one) <= _LONG_SECRET))
 
     def text(self, value: str) -> str:
-        for form in self._forms:
-            if form in value:
-                value = value.replace(form, MASK)
-        if _CUT in value:
-            value = _without_halves(value, _CUT, self._forms, MASK)
+        value = _without_forms(value, self._forms, _CUT, MASK)
         if not self._short or not any(mark in value for mark in _ESCAPES):
             return value
         raw = value.encode("utf-8", "surrogatepass")
@@ -81,11 +77,7 @@ class Masker:
 
     def raw(self, value: bytes) -> bytes:
         """Any bytes, whatever they mean."""
-        for form in self._raw_forms:
-            if form in value:
-                value = value.replace(form, MASK.encode())
-        if _CUT.encode() in value:
-            value = _without_halves(value, _CUT.encode(), self._raw_forms, MASK.encode())
+        value = _without_forms(value, self._raw_forms, _CUT.encode(), MASK.encode())
         if not self._short or not any(mark.encode() in value for mark in _ESCAPES):
             return value
         return self._without_escaped(value)
@@ -104,7 +96,8 @@ class Masker:
         """How many characters at the end of a text may be the beginning of a secret."""
         if self.idle or text.endswith("\n"):
             return 0
-        return max(_end_that_begins(form, text) for form in self._forms)
+        begun = (_begins_at_the_end(form, text, 1) for form in self._forms)
+        return max((len(text) - at for at in begun if at >= 0), default=0)
 
     def is_telling(self, beginning: str) -> bool:
         """Whether so much of a secret should not be shown."""
@@ -130,7 +123,9 @@ class Masker:
         masked = self.raw(raw)
         if raw.rstrip()[-1:] not in _ENDS_OF_A_MESSAGE:  # it was not said to its end
             masked = _without_half_at_the_end(masked, self._raw_forms, MASK.encode())
-        if masked == raw or (len(raw) > _LARGE and _is_json(masked)):
+        # As `Raw` every byte of it is looked at, and nothing is built.
+        is_large = len(raw) > _LARGE
+        if masked == raw or (is_large and _decoded(masked, msgspec.Raw) is not _NOT_JSON):
             return masked
         if (value := _decoded(raw)) is _NOT_JSON:
             return masked
@@ -190,31 +185,26 @@ def _can_travel(secret: str) -> bool:
 _NOT_JSON = object()
 
 
-def _decoded(raw: bytes) -> Any:
+def _decoded(raw: bytes, as_type: Any = Any) -> Any:
     try:
-        return msgspec.json.decode(raw)
+        return msgspec.json.decode(raw, type=as_type)
     except (ValueError, RecursionError):
         return _NOT_JSON
-
-
-def _is_json(raw: bytes) -> bool:
-    try:
-        msgspec.json.decode(raw, type=msgspec.Raw)  # looks at every byte, builds nothing
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _as_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _without_halves(value: AnyStr, cut: AnyStr, forms: Sequence[AnyStr], mask: AnyStr) -> AnyStr:
-    """Texts are cut by many, and each says so: before that, the beginning of a secret is hidden."""
-    parts: list[AnyStr] = value.split(cut)
-    for place in range(len(parts) - 1):
-        parts[place] = _without_half_at_the_end(parts[place], forms, mask)
-    return cut.join(parts)
+def _without_forms(value: AnyStr, forms: Sequence[AnyStr], cut: AnyStr, mask: AnyStr) -> AnyStr:
+    for form in forms:
+        if form in value:
+            value = value.replace(form, mask)
+    if cut not in value:
+        return value
+    # Texts are cut by many, and each says so: before that, the beginning of a secret is hidden.
+    *parts, last = value.split(cut)
+    return cut.join((*(_without_half_at_the_end(part, forms, mask) for part in parts), last))
 
 
 def _without_half_at_the_end(part: AnyStr, forms: Sequence[AnyStr], mask: AnyStr) -> AnyStr:
@@ -225,18 +215,13 @@ def _without_half_at_the_end(part: AnyStr, forms: Sequence[AnyStr], mask: AnyStr
     return part
 
 
-def _begins_at_the_end(form: AnyStr, text: AnyStr) -> int:
+def _begins_at_the_end(form: AnyStr, text: AnyStr, least: int = SHORTEST_SECRET + 1) -> int:
     """Where the longest beginning of a form stands that ends a text; -1: nowhere."""
-    shortest = form[: SHORTEST_SECRET + 1]
+    shortest = form[:least]
     at = text.find(shortest, max(0, len(text) - len(form) + 1))
     while at >= 0 and not form.startswith(text[at:]):
         at = text.find(shortest, at + 1)
     return at
-
-
-def _end_that_begins(form: str, text: str) -> int:
-    longest = min(len(form) - 1, len(text))
-    return next((n for n in range(longest, 0, -1) if form.startswith(text[-n:])), 0)
 
 
 @functools.lru_cache(maxsize=64)
