@@ -2,97 +2,57 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
 from mcptest.core.message import ABSENT, id_key
 
 Request = TypeVar("Request")
-_MOST_RANGES = 4096  # scattered integers would make each insertion dearer than the one before
+_BLOCK = 512
+"""Numbers that share an integer: a peer that counts fills it up, and one number alone in it takes
+little more than it would in a set."""
 
 
 class IdSet:
-    """A set of JSON-RPC ids. Integers that follow one another cost nothing: they are ranges."""
+    """A set of JSON-RPC ids. Integers that follow one another take one bit each."""
 
-    __slots__ = ("_begins", "_ends", "_others")
+    __slots__ = ("_blocks", "_others")
 
     def __init__(self) -> None:
-        self._begins: list[int] = []
-        self._ends: list[int] = []  # one past the last of each range
+        self._blocks: dict[int, int] = {}
         self._others: set[Any] = set()
 
     def add(self, identifier: Any) -> bool:
         """Put it in; False when it was there already."""
         key = id_key(identifier)
         if type(key) is not int:
-            if key in self._others:
-                return False
+            count = len(self._others)
             self._others.add(key)
-            return True
-        begins, ends = self._begins, self._ends
-        if ends and key == ends[-1]:  # the usual client counts upwards
-            ends[-1] += 1
-            return True
-        place = bisect_right(begins, key) - 1
-        if (place >= 0 and key < ends[place]) or key in self._others:
-            return False
-        if len(begins) < _MOST_RANGES:
-            self._put(key, place)
-        else:
-            self._others.add(key)
-        return True
-
-    def _put(self, key: int, place: int) -> None:
-        begins, ends = self._begins, self._ends
-        joins_left = place >= 0 and ends[place] == key
-        joins_right = place + 1 < len(begins) and begins[place + 1] == key + 1
-        if joins_left and joins_right:
-            ends[place] = ends.pop(place + 1)
-            del begins[place + 1]
-        elif joins_left:
-            ends[place] += 1
-        elif joins_right:
-            begins[place + 1] = key
-        else:
-            begins.insert(place + 1, key)
-            ends.insert(place + 1, key + 1)
+            return len(self._others) > count
+        block, bit = key // _BLOCK, 1 << key % _BLOCK
+        bits = self._blocks.get(block, 0)
+        self._blocks[block] = bits | bit
+        return not bits & bit
 
     def __contains__(self, identifier: object) -> bool:
         key = id_key(identifier)
-        if key in self._others or type(key) is not int:
+        if type(key) is not int:
             return key in self._others
-        place = bisect_right(self._begins, key) - 1
-        return place >= 0 and key < self._ends[place]
+        return bool(self._blocks.get(key // _BLOCK, 0) >> key % _BLOCK & 1)
 
     def shared_with(self, other: IdSet, limit: int) -> tuple[list[Any], int]:
         """The ids that are in both, at most `limit` of them, and how many there are."""
-        shared: list[Any] = []
-        total = 0
-        for begin, end in _overlaps(self._begins, self._ends, other._begins, other._ends):
-            total += end - begin
-            shared.extend(range(begin, min(end, begin + limit - len(shared))))
-        loose = {key for key in self._others if type(key) in {int, str} and key in other}
-        loose.update(key for key in other._others if type(key) is int and key in self)
-        shared.extend(islice(loose, limit - len(shared)))
-        total += len(loose)
-        return shared, total
-
-
-def _overlaps(
-    begins: list[int], ends: list[int], other_begins: list[int], other_ends: list[int]
-) -> Iterator[tuple[int, int]]:
-    mine = others = 0
-    while mine < len(begins) and others < len(other_begins):
-        begin = max(begins[mine], other_begins[others])
-        end = min(ends[mine], other_ends[others])
-        if begin < end:
-            yield begin, end
-        if ends[mine] <= other_ends[others]:
-            mine += 1
-        else:
-            others += 1
+        blocks = sorted(self._blocks.keys() & other._blocks.keys())
+        both = {block: self._blocks[block] & other._blocks[block] for block in blocks}
+        numbers = (
+            block * _BLOCK + place
+            for block, bits in both.items()
+            for place in range(_BLOCK)
+            if bits >> place & 1
+        )
+        texts = [key for key in self._others & other._others if type(key) is str]
+        total = sum(bits.bit_count() for bits in both.values()) + len(texts)
+        return list(islice(chain(numbers, texts), limit)), total
 
 
 class InFlight(Generic[Request]):
