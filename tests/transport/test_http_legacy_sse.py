@@ -148,28 +148,27 @@ def test_a_refused_post_is_told() -> None:
     assert 404 in statuses(records)
 
 
-def test_an_allowed_host_gets_the_messages_but_not_the_users_headers() -> None:
-    """The endpoint is on another port of ours; that is another server all the same."""
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_another_server_gets_neither_a_message_nor_the_users_headers(scheme: str) -> None:
+    """The endpoint is on another port of ours, or in TLS: that is another server all the same."""
     elsewhere = OldServer(ACCEPTED)
     with serving(elsewhere) as second:
-        old = OldServer(ACCEPTED, endpoint=f"http://127.0.0.1:{second.port}/messages")
+        old = OldServer(ACCEPTED, endpoint=f"{scheme}://127.0.0.1:{second.port}/messages")
         with running(old) as server:
+            if scheme == "https":
+                old.endpoint = f"https://127.0.0.1:{server.port}/messages"
             records: list[AnyRecord] = []
-            transport = LegacySse(
-                server.url,
-                sink=records.append,
-                headers={"Authorization": "Bearer secret"},
-                allow_hosts=[f"127.0.0.1:{second.port}"],
-            )
-            transport.open(soon())
-            transport.send(b"1", soon())
-            while not any(isinstance(each, StreamEnd) for each in records):
-                assert transport.receive(soon())
+            headers = {"Authorization": "Bearer secret"}
+            transport = LegacySse(server.url, sink=records.append, headers=headers)
+            with pytest.raises(PeerError, match="is on another server") as caught:
+                transport.open(soon())
+            with pytest.raises(PeerError, match="no endpoint"):
+                transport.send(b"1", soon())
             transport.close(soon())
+    assert caught.value.kind is ErrorKind.ADDRESS_REFUSED
     assert old.seen[0].headers["authorization"] == "Bearer secret"
-    assert "authorization" not in elsewhere.seen[0].headers
-    urls = [each.url for each in records if isinstance(each, HttpRequest)]
-    assert urls == [server.url, f"http://127.0.0.1:{second.port}/messages"]
+    assert not elsewhere.seen
+    assert [each.url for each in records if isinstance(each, HttpRequest)] == [server.url]
 
 
 def test_sending_before_opening_is_an_error_and_not_a_crash() -> None:

@@ -1,9 +1,9 @@
-"""The one guard that every connection passes: which hosts may be reached, and at which address.
+"""The one guard that every connection passes: which server may be reached, and at which address.
 
-Only the host the user named, and those the user allowed besides, are ever connected to. A name is
-resolved once and its address is kept, so that a second answer of the name server can't lead
-somewhere else. A name that leads to a link-local or cloud-metadata address is refused: nobody
-serves MCP there, and much can be stolen there.
+Only the server that the user named is ever connected to. A name is resolved once and its address is
+kept, so that a second answer of the name server can't lead somewhere else. A name that leads to a
+link-local or cloud-metadata address is refused: nobody serves MCP there, and much can be stolen
+there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
@@ -123,45 +122,26 @@ class Address(NamedTuple):
 
 
 class Egress:
-    """Answers one question: may we connect there, and if so, to which address?"""
+    """The way to one server."""
 
-    def __init__(self, url: Url, allow_hosts: Collection[str] = ()) -> None:
-        self._home = url.origin
-        self._allowed = frozenset(host.lower() for host in allow_hosts)
-        self._pinned: dict[Origin, Address] = {}
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+        self.address: Address | None = None
+        """The one that worked before."""
 
-    def permits(self, origin: Origin) -> bool:
-        """Is this the origin the user named, or a host (or host:port) the user allowed?"""
-        return (
-            origin == self._home
-            or origin.host in self._allowed
-            or f"{origin.host}:{origin.port}" in self._allowed
-        )
-
-    def address(self, origin: Origin) -> Address | None:
-        """The address that worked before."""
-        return self._pinned.get(origin)
-
-    def connect(self, origin: Origin, deadline: Deadline) -> socket.socket:
-        """The first connection to an origin: tries its addresses and keeps the one that answers."""
-        if not self.permits(origin):
-            raise PeerError(
-                ErrorKind.ADDRESS_REFUSED,
-                f"{show(str(origin), 120)} is not the server that was named",
-                hint="allow the host if you trust it",
-            )
-        pinned = self._pinned.get(origin)
-        addresses = [pinned] if pinned else usable_addresses(origin, deadline)
+    def connect(self, deadline: Deadline) -> socket.socket:
+        """The first connection: tries the addresses and keeps the one that answers."""
+        addresses = [self.address] if self.address else usable_addresses(self.origin, deadline)
         failures: list[tuple[Address, int]] = []
         for place, address in enumerate(addresses):
             # An address that swallows packets must leave time for the next.
             share = deadline.within(deadline.remaining() / (len(addresses) - place))
             sock, code = _connect(address, share)
             if sock is not None:
-                self._pinned[origin] = address
+                self.address = address
                 return sock
             failures.append((address, code))
-        raise connect_error(origin, failures, deadline)
+        raise connect_error(self.origin, failures, deadline)
 
 
 def usable_addresses(origin: Origin, deadline: Deadline) -> list[Address]:

@@ -20,7 +20,7 @@ from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import Deadline, Limits
 from mcptest.core.safe_text import show
 from mcptest.transport.base import LARGE_BYTES, LARGE_IDLE_SECONDS, Clock, Sink, large_messages
-from mcptest.transport.egress import Egress, Origin, Url
+from mcptest.transport.egress import Egress, Url
 from mcptest.transport.http.response import Answer, EnoughError
 from mcptest.transport.http.socket_connection import ConnectionPool, SocketConnection
 from mcptest.transport.loop import GONE, READ, WRITE, wait_for
@@ -167,21 +167,20 @@ class Exchanges:
 
     # -- what the transport asks for -------------------------------------------------------
 
-    def warm_up(self, origin: Origin, deadline: Deadline) -> None:
+    def warm_up(self, deadline: Deadline) -> None:
         """Make the first connection, so that a server that can't be reached is known at once."""
-        if not self._pool.has_established(origin):
-            self._pool.rest(self._pool.first(origin, deadline))
+        if not self._pool.has_established:
+            self._pool.rest(self._pool.first(deadline))
 
     def submit(self, exchange: HttpExchange, deadline: Deadline) -> None:
         """Send the request now, or queue it while every connection is busy. Raises PeerError."""
         if self._is_full() and exchange.request.method != "GET":
             self._queue.append(exchange)
             return
-        origin = exchange.request.url.origin
-        connection = self._reusable(origin)
-        if connection is None and not self._pool.has_established(origin):
-            connection = self._pool.first(origin, deadline)
-        self._start(exchange, connection or self._pool.another(origin))
+        connection = self._reusable()
+        if connection is None and not self._pool.has_established:
+            connection = self._pool.first(deadline)
+        self._start(exchange, connection or self._pool.another())
 
     def poll(self, seconds: float) -> None:
         """Wait for the network once, for no longer than `seconds`, and act on what it brings."""
@@ -240,9 +239,9 @@ class Exchanges:
         # Standing GET streams are not counted: they would starve the requests.
         return len(self._running) - self._standing >= self._at_once
 
-    def _reusable(self, origin: Origin) -> SocketConnection | None:
+    def _reusable(self) -> SocketConnection | None:
         """An idle connection that the server has not closed meanwhile."""
-        while (connection := self._pool.take_idle(origin)) is not None:
+        while (connection := self._pool.take_idle()) is not None:
             try:
                 data = connection.read()
             except WireError:
@@ -291,9 +290,8 @@ class Exchanges:
 
     def _start_unattended(self, exchange: HttpExchange) -> None:
         """As `submit`, but what goes wrong is told to the stream: nobody is there to catch it."""
-        origin = exchange.request.url.origin
         try:
-            connection = self._reusable(origin) or self._pool.another(origin)
+            connection = self._reusable() or self._pool.another()
         except PeerError as error:
             exchange.ended = True
             exchange.answer.fail(error.kind, error.message)
@@ -463,7 +461,7 @@ class Exchanges:
                 "the server had closed the idle connection; sent again on a new one"
             )
             try:
-                self._send(exchange, self._pool.another(connection.origin))
+                self._send(exchange, self._pool.another())
             except PeerError as error:
                 lost = WireError(error.kind, error.message)
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import select
 import socket
@@ -39,7 +40,6 @@ class SocketConnection:
         connected: bool,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self.origin = origin
         self.sock = sock
         self.exchange: HttpExchange | None = None
         self.used = False
@@ -173,7 +173,7 @@ def _lost(error: OSError, *, connecting: bool = False) -> WireError:
     return WireError(ErrorKind.CONNECTION_LOST, f"{doing}: {show(why, 120)}")
 
 
-# -- Keep-alive connections to the servers of one transport, in one `poll` -----------------------
+# -- Keep-alive connections to the server of one transport, in one `poll` ------------------------
 
 
 class ConnectionPool:
@@ -182,9 +182,8 @@ class ConnectionPool:
         self._poll = select.poll()
         self._connections: dict[int, SocketConnection] = {}
         """By the descriptors of their sockets."""
-        self._idle: dict[Origin, list[SocketConnection]] = {}
+        self._idle: list[SocketConnection] = []
         self._paused: list[SocketConnection] = []
-        self._tls: ssl.SSLContext | None = None
 
     def __contains__(self, connection: SocketConnection) -> bool:
         return self._connections.get(connection.sock.fileno()) is connection
@@ -194,23 +193,22 @@ class ConnectionPool:
         ready = self._poll.poll(seconds * 1000)
         return [(self._connections[fd], events) for fd, events in ready]
 
-    def has_established(self, origin: Origin) -> bool:
-        every = self._connections.values()
-        return any(each.established and each.origin == origin for each in every)
+    @property
+    def has_established(self) -> bool:
+        return any(each.established for each in self._connections.values())
 
-    def take_idle(self, origin: Origin) -> SocketConnection | None:
-        idle = self._idle.get(origin)
-        return idle.pop() if idle else None
+    def take_idle(self) -> SocketConnection | None:
+        return self._idle.pop() if self._idle else None
 
     def rest(self, connection: SocketConnection) -> None:
         """Keep a connection for the next exchange."""
         connection.exchange = None
-        self._idle.setdefault(connection.origin, []).append(connection)
+        self._idle.append(connection)
 
-    def first(self, origin: Origin, deadline: Deadline) -> SocketConnection:
+    def first(self, deadline: Deadline) -> SocketConnection:
         """Connect and wait until requests can be written. Raises PeerError."""
-        sock = self._egress.connect(origin, deadline)
-        connection = SocketConnection(origin, sock, connected=True, tls=self._tls_for(origin))
+        origin, sock = self._egress.origin, self._egress.connect(deadline)
+        connection = SocketConnection(origin, sock, connected=True, tls=self._tls)
         try:
             while not connection.establish():
                 if deadline.expired:
@@ -226,17 +224,16 @@ class ConnectionPool:
             raise
         return self._adopt(connection)
 
-    def another(self, origin: Origin) -> SocketConnection:
+    def another(self) -> SocketConnection:
         """A further connection, on its way to the address that the first one has pinned."""
-        address = self._egress.address(origin)
+        origin, address = self._egress.origin, self._egress.address
         assert address is not None
         try:
             sock, connected = start_connect(address)
         except OSError as error:
             message = f"no further connection to {origin}: {os.strerror(error.errno or 0)}"
             raise PeerError(ErrorKind.CONNECTION_REFUSED, message, hint=_HINT) from None
-        tls = self._tls_for(origin)
-        return self._adopt(SocketConnection(origin, sock, connected=connected, tls=tls))
+        return self._adopt(SocketConnection(origin, sock, connected=connected, tls=self._tls))
 
     def watch(self, connection: SocketConnection) -> None:
         """Wait for what the connection waits for now."""
@@ -247,9 +244,8 @@ class ConnectionPool:
         if connection is None or connection not in self:
             return
         del self._connections[connection.sock.fileno()]
-        idle = self._idle.get(connection.origin, [])
-        if connection in idle:
-            idle.remove(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
         if connection in self._paused:
             self._paused.remove(connection)
         else:
@@ -276,15 +272,14 @@ class ConnectionPool:
         self.watch(connection)
         return connection
 
-    def _tls_for(self, origin: Origin) -> ssl.SSLContext | None:
-        if origin.scheme != "https":
-            return None
-        if self._tls is None:
-            self._tls = default_tls()
-        return self._tls
+    @functools.cached_property
+    def _tls(self) -> ssl.SSLContext | None:
+        return default_tls(self._egress.origin)
 
 
-def default_tls() -> ssl.SSLContext:
+def default_tls(origin: Origin) -> ssl.SSLContext | None:
+    if origin.scheme != "https":
+        return None
     import ssl  # many milliseconds, which most peers don't need
 
     return ssl.create_default_context()

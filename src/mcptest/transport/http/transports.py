@@ -9,7 +9,7 @@ records; what to do about it is the client's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from mcptest.core.capture import (
     AnyRecord,
@@ -48,7 +48,6 @@ class StreamableHttp:
         sink: Sink,
         headers: Mapping[str, str] = NO_HEADERS,
         limits: Limits = DEFAULT_LIMITS,
-        allow_hosts: Collection[str] = (),
         at_once: int = AT_ONCE,
     ) -> None:
         self.url = parse_url(url)
@@ -56,9 +55,8 @@ class StreamableHttp:
         self._clock = Clock()
         self._limits = limits
         self._writer = RequestWriter(headers)
-        self._foreign_writer = RequestWriter({})
-        self.egress = Egress(self.url, allow_hosts)
-        self._exchanges = Exchanges(self.egress, self._take, self._clock, limits, at_once)
+        egress = Egress(self.url.origin)
+        self._exchanges = Exchanges(egress, self._take, self._clock, limits, at_once)
         self._waiting: list[AnyRecord] = []
         """Records that wait to be handed out."""
         self._waiting_bytes = 0
@@ -72,7 +70,7 @@ class StreamableHttp:
     def open(self, deadline: Deadline) -> None:
         """Connect, so that a server that is not there is known before anything is sent."""
         self._check_open()
-        self._exchanges.warm_up(self.url.origin, deadline)
+        self._exchanges.warm_up(deadline)
 
     # -- sending ---------------------------------------------------------------------------
 
@@ -80,7 +78,7 @@ class StreamableHttp:
         self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
     ) -> int:
         """POST one message. A header given as "" is left out; every other one can be replaced."""
-        return self.exchange("POST", self.url, deadline, headers, payload)
+        return self.request("POST", deadline, headers, payload)
 
     def open_stream(
         self,
@@ -91,11 +89,11 @@ class StreamableHttp:
         """GET the server's own stream, or take up a broken one after its last event."""
         if last_event_id is not None:
             headers = {**headers, "Last-Event-ID": last_event_id}
-        return self.exchange("GET", self.url, deadline, headers)
+        return self.request("GET", deadline, headers)
 
     def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
         """Tell the server that the session is over."""
-        return self.exchange("DELETE", self.url, deadline, headers)
+        return self.request("DELETE", deadline, headers)
 
     def request(
         self,
@@ -103,29 +101,20 @@ class StreamableHttp:
         deadline: Deadline,
         headers: Mapping[str, str] = NO_HEADERS,
         body: bytes | None = None,
-        path: str = "",
-    ) -> int:
-        """Make any request, to the endpoint or to another path of the same server."""
-        url = self.url.join(path) if path else self.url
-        return self.exchange(method, url, deadline, headers, body)
-
-    def exchange(
-        self,
-        method: str,
-        url: Url,
-        deadline: Deadline,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
         *,
+        target: str = "",
         only_acknowledged: bool = False,
     ) -> int:
-        """Send a request and return its stream, without waiting for the response."""
+        """Send any request and return its stream, without waiting for the response.
+
+        It goes to the endpoint, or to another path of the same server. There is no way to another
+        one: the user's own headers may be secrets.
+        """
         self._check_open()
         while self._exchanges.is_backlogged and not deadline.expired:
             self._exchanges.poll(deadline.remaining())
-        # The user's own headers may be secrets: they are for the server that was named only.
-        writer = self._writer if url.origin == self.url.origin else self._foreign_writer
-        request = writer.write(method, url, headers, body)
+        url = Url(self.url.origin, target) if target else self.url
+        request = self._writer.write(method, url, headers, body)
         self._streams += 1
         answer = Answer(self._streams, method, self._take, self._clock, self._limits)
         answer.only_acknowledges = only_acknowledged
@@ -209,13 +198,10 @@ class LegacySse:
         sink: Sink,
         headers: Mapping[str, str] = NO_HEADERS,
         limits: Limits = DEFAULT_LIMITS,
-        allow_hosts: Collection[str] = (),
     ) -> None:
         # One POST at a time: over several connections the messages could overtake each other,
         # and here, unlike in streamable HTTP, they are one ordered conversation.
-        self._http = StreamableHttp(
-            url, sink=sink, headers=headers, limits=limits, allow_hosts=allow_hosts, at_once=1
-        )
+        self._http = StreamableHttp(url, sink=sink, headers=headers, limits=limits, at_once=1)
         self._url = self._http.url
         self.partial = self._http.partial
         self.close = self._http.close
@@ -255,8 +241,13 @@ class LegacySse:
         """POST one message; the answer comes on the one stream, so there is no number to return."""
         if self._endpoint is None:
             raise PeerError(ErrorKind.CLOSED, "no endpoint to POST to: the stream is not open")
-        self._http.exchange(
-            "POST", self._endpoint, deadline, headers, payload, only_acknowledged=True
+        self._http.request(
+            "POST",
+            deadline,
+            headers,
+            payload,
+            target=self._endpoint.target,
+            only_acknowledged=True,
         )
 
     def receive(self, deadline: Deadline) -> list[AnyRecord]:
@@ -301,8 +292,8 @@ class LegacySse:
         except ValueError as error:
             why = f"the endpoint {show(reference, 120)!r} is no URL to POST to: {error}"
             raise PeerError(ErrorKind.ADDRESS_REFUSED, why) from None
-        if not self._http.egress.permits(endpoint.origin):
+        if endpoint.origin != self._url.origin:
             where = show(str(endpoint), 120)
             why = f"the endpoint {where} is on another server than {self._url.origin}"
-            raise PeerError(ErrorKind.ADDRESS_REFUSED, why, hint="allow the host if you trust it")
+            raise PeerError(ErrorKind.ADDRESS_REFUSED, why)
         self._endpoint = endpoint

@@ -504,7 +504,7 @@ class HttpProxy:
         if url.origin.port == port and url.origin.host in LOOPBACK:
             self._listener.close()
             raise UsageError(f"the proxy would be its own server: {url.origin}")
-        self.tls = default_tls() if url.origin.scheme == "https" else None
+        self.tls = default_tls(url.origin)
         self._wake, self._stop = os.pipe()
         self.loop.watch(self._wake, READ, lambda events: self.loop.stop())
 
