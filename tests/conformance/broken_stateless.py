@@ -406,7 +406,7 @@ over_http(
 def _always_logs(init: Any) -> Any:
     def made(self: Any, *words: Any, **more: Any) -> None:
         init(self, *words, **more)
-        self._level = self._level or "debug"
+        self.level = self.level or "debug"
 
     return made
 
@@ -446,9 +446,9 @@ stateless(
 def _tells_all(changed: Any) -> Any:
     def telling(self: Any, what: str) -> None:
         for one in ("tools", "prompts"):
-            if self._accepted.get(f"{one}ListChanged"):
+            if self.accepted.get(f"{one}ListChanged"):
                 method = f"notifications/{what}/list_changed"
-                self._exchange.send(
+                self.exchange.send(
                     {"jsonrpc": "2.0", "method": method, "params": {"_meta": self._meta}}
                 )
 

@@ -327,8 +327,8 @@ mutant(
 
 def _log_at_any_level(log: Any) -> Any:
     def logging(self: Any, level: str, data: Any) -> None:
-        if self._level is not None:
-            self._level = "debug"
+        if self.level is not None:
+            self.level = "debug"
         log(self, level, data)
 
     return logging
@@ -353,8 +353,8 @@ mutant("LOG-104", "an unknown log level is taken", patch("demo.stateless_era:_ME
 
 def _log_always(log: Any) -> Any:
     def logging(self: Any, level: str, data: Any) -> None:
-        if self._level is None:
-            self._level = "debug"
+        if self.level is None:
+            self.level = "debug"
         log(self, level, data)
 
     return logging
@@ -399,10 +399,10 @@ mutant(
 
 
 def _update_first(acknowledge: Any) -> Any:
-    def acknowledging(self: Any, accepted: Obj) -> None:
-        for uri in accepted.get("resourceSubscriptions", ())[:1]:
+    def acknowledging(self: Any) -> None:
+        for uri in self.accepted.get("resourceSubscriptions", ())[:1]:
             self.updated(uri)
-        acknowledge(self, accepted)
+        acknowledge(self)
 
     return acknowledging
 
@@ -420,10 +420,10 @@ mutant(
 
 
 def _log_on_it(acknowledge: Any) -> Any:
-    def acknowledging(self: Any, accepted: Obj) -> None:
-        acknowledge(self, accepted)
+    def acknowledging(self: Any) -> None:
+        acknowledge(self)
         log = {"_meta": self._meta, "level": "error", "data": "a mutant"}
-        self._exchange.send(notice("notifications/message", **log))
+        self.exchange.send(notice("notifications/message", **log))
 
     return acknowledging
 

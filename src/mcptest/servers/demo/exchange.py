@@ -68,13 +68,10 @@ class Together:
         self.asks = asks
 
 
-class Until:
+class Until(Declared):
     """Something to wait for: `begin` is told whom to call, and gives what undoes that."""
 
-    __slots__ = ("begin",)
-
-    def __init__(self, begin: Callable[[Callable[[], None]], Callable[[], None]]) -> None:
-        self.begin = begin
+    begin: Callable[[Callable[[], None]], Callable[[], None]]
 
 
 class ServerExchange:
@@ -143,45 +140,37 @@ class SharedStream(ServerExchange):
         pass  # a cancelled request leaves no trace on the stream
 
 
-class ToolJob:
+class ToolJob(Declared):
     """A tool body in progress: it sleeps, it asks, and in the end it returns a result."""
 
-    __slots__ = ("_ask", "_body", "_exchange", "_finish", "_loop", "_timer", "on_cancel")
+    loop: Loop
+    body: Body
+    exchange: ServerExchange
+    ask: Callable[[ToolJob, ClientQuestion | Together], None]
+    finish: Callable[[Obj], Obj]
+    timer: Timer | None = None
+    on_cancel: Callable[[], None] | None = None
 
-    def __init__(
-        self,
-        loop: Loop,
-        body: Body,
-        exchange: ServerExchange,
-        ask: Callable[[ToolJob, ClientQuestion | Together], None],
-        finish: Callable[[Obj], Obj],
-    ) -> None:
-        self._loop = loop
-        self._body = body
-        self._exchange = exchange
-        self._ask = ask
-        self._finish = finish
-        self._timer: Timer | None = None
-        self.on_cancel: Callable[[], None] | None = None
-        exchange.running = self
+    def __post_init__(self) -> None:
+        self.exchange.running = self
 
     def resume(self, value: Any = None) -> None:
-        self._advance(self._body.send, value)
+        self._advance(self.body.send, value)
 
     def fail(self, problem: Exception) -> None:
-        self._advance(self._body.throw, problem)
+        self._advance(self.body.throw, problem)
 
     def end_with(self, result: Obj) -> None:
         """Give up the body and answer with this instead."""
-        self._body.close()
-        self._exchange.succeed(result)
+        self.body.close()
+        self.exchange.succeed(result)
 
     def cancel(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        if self.timer is not None:
+            self.timer.cancel()
         if self.on_cancel is not None:
             self.on_cancel()
-        self._body.close()
+        self.body.close()
 
     def _advance(
         self, move: Callable[[Any], float | ClientQuestion | Together | Until], value: Any
@@ -190,18 +179,18 @@ class ToolJob:
         try:
             wait = move(value)
         except StopIteration as end:
-            self._exchange.succeed(self._finish(end.value))
+            self.exchange.succeed(self.finish(end.value))
         except Refusal as refusal:
-            self._exchange.refuse(refusal)
+            self.exchange.refuse(refusal)
         except Exception as problem:  # noqa: BLE001  reported, and answered as our defect
-            self._exchange.refuse(internal_error(problem))
+            self.exchange.refuse(internal_error(problem))
         else:
             if isinstance(wait, ClientQuestion | Together):
-                self._ask(self, wait)
+                self.ask(self, wait)
             elif isinstance(wait, Until):
                 self.on_cancel = wait.begin(self.resume)
             else:
-                self._timer = self._loop.after(wait, self.resume)
+                self.timer = self.loop.after(wait, self.resume)
 
 
 def perform(
@@ -209,7 +198,7 @@ def perform(
     call: Call,
     exchange: ServerExchange,
     ask: Callable[[ToolJob, ClientQuestion | Together], None],
-    finish: Callable[[Obj], Obj],
+    finish: Callable[[Obj], Obj] = lambda result: result,
 ) -> None:
     """Run the handler of one request and see to its answer, now or later."""
     try:

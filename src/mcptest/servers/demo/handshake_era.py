@@ -129,12 +129,8 @@ class HandshakeSession:
             call = Call(self.world, version, params, exchange, self.level, self.capabilities, self)
         except Refusal as refusal:
             exchange.refuse(refusal)
-            return
-
-        def ask(job: ToolJob, question: ClientQuestion | Together) -> None:
-            self._ask(job, question, exchange)
-
-        perform(handler, call, exchange, ask, lambda result: result)
+        else:
+            perform(handler, call, exchange, self._ask)
 
     def notified(self, message: Obj) -> None:
         """Take a notification of the client. None is ever answered, known or not."""
@@ -213,9 +209,9 @@ class HandshakeSession:
         if uri in self._subscribed:
             self._channel.send(notification("notifications/resources/updated", {"uri": uri}))
 
-    def _ask(self, job: ToolJob, ask: ClientQuestion | Together, exchange: ServerExchange) -> None:
+    def _ask(self, job: ToolJob, ask: ClientQuestion | Together) -> None:
         assert isinstance(ask, ClientQuestion), "offered in the stateless era only"
-        reason = self._why_not_ask(ask, exchange)
+        reason = self._why_not_ask(ask, job.exchange)
         if reason is not None:
             job.fail(ToolFailure(reason))
             return
@@ -230,7 +226,7 @@ class HandshakeSession:
             if pending is not None:
                 pending[2].cancel()
                 cancelled = {"requestId": number, "reason": "The answer is no longer needed"}
-                exchange.send(notification("notifications/cancelled", cancelled))
+                job.exchange.send(notification("notifications/cancelled", cancelled))
 
         def give_up() -> None:
             withdraw()
@@ -238,7 +234,7 @@ class HandshakeSession:
 
         self._asks[number] = (job, ask, self.world.loop.after(ASK_SECONDS, give_up))
         job.on_cancel = withdraw
-        exchange.send(message)
+        job.exchange.send(message)
 
     def _why_not_ask(self, ask: ClientQuestion, exchange: ServerExchange) -> str | None:
         if missing_capability(ask, self.capabilities):

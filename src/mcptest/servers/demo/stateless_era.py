@@ -23,6 +23,7 @@ from mcptest.servers.demo.jsonrpc import (
     MISSING_CAPABILITY,
     SCHEMAS,
     UNSUPPORTED_VERSION,
+    Declared,
     Refusal,
     notification,
     require_fit,
@@ -119,7 +120,7 @@ def serve(message: Obj, world: World, exchange: ServerExchange) -> None:
         declared = meta[CAPABILITIES]
         call = Call(world, version, params, exchange, meta.get(LOG_LEVEL), declared)
         if method == "subscriptions/listen":
-            _listen(call, exchange)
+            _listen(call)
             return
         handler = _handler(method, world)
         if handler is None:
@@ -253,49 +254,50 @@ def _check_answers(method: str, params: Obj, world: World) -> Obj:
     return {**earlier, **answers}
 
 
-class Listening:
+class Listening(Declared):
     """One open subscription: it acknowledges, tells of updates, and ends with its request."""
 
-    def __init__(self, exchange: ServerExchange, world: World, version: str, accepted: Obj) -> None:
-        self._exchange = exchange
-        self._version = version
-        self._world = world
-        self._accepted = accepted
-        self._meta = {SUBSCRIPTION: exchange.identifier}
-        exchange.running = self
-        world.listening[self] = None
-        world.watchers[self] = self.updated
+    exchange: ServerExchange
+    world: World
+    version: str
+    accepted: Obj
 
-    def acknowledge(self, accepted: Obj) -> None:
-        params = {"_meta": self._meta, "notifications": accepted}
-        self._exchange.send(notification("notifications/subscriptions/acknowledged", params))
+    def __post_init__(self) -> None:
+        self._meta = {SUBSCRIPTION: self.exchange.identifier}
+        self.exchange.running = self
+        self.world.listening[self] = None
+        self.world.watchers[self] = self.updated
+
+    def acknowledge(self) -> None:
+        params = {"_meta": self._meta, "notifications": self.accepted}
+        self.exchange.send(notification("notifications/subscriptions/acknowledged", params))
 
     def cancel(self) -> None:
-        self._world.watchers.pop(self, None)
-        self._world.listening.pop(self, None)
+        self.world.watchers.pop(self, None)
+        self.world.listening.pop(self, None)
 
     def end(self) -> None:
         """The server ends it, with the result that says so."""
         self.cancel()
-        meta = {**self._meta, SERVER_INFO: self._world.content.server_info(self._version)}
-        self._exchange.succeed({"resultType": "complete", "_meta": meta})
+        meta = {**self._meta, SERVER_INFO: self.world.content.server_info(self.version)}
+        self.exchange.succeed({"resultType": "complete", "_meta": meta})
 
     def changed(self, what: str) -> None:
-        if self._accepted.get(f"{what}ListChanged"):
+        if self.accepted.get(f"{what}ListChanged"):
             method = f"notifications/{what}/list_changed"
-            self._exchange.send(notification(method, {"_meta": self._meta}))
+            self.exchange.send(notification(method, {"_meta": self._meta}))
 
     def updated(self, uri: str) -> None:
-        if uri in self._accepted.get("resourceSubscriptions", ()):
+        if uri in self.accepted.get("resourceSubscriptions", ()):
             params = {"_meta": self._meta, "uri": uri}
-            self._exchange.send(notification("notifications/resources/updated", params))
+            self.exchange.send(notification("notifications/resources/updated", params))
 
 
-def _listen(call: Call, exchange: ServerExchange) -> None:
+def _listen(call: Call) -> None:
     require_fit(call.params, SCHEMAS["listen"])
     accepted = _agreed(call.params["notifications"], call)
-    listening = Listening(exchange, call.world, call.version, accepted)
-    listening.acknowledge(accepted)
+    listening = Listening(call.exchange, call.world, call.version, accepted)
+    listening.acknowledge()
     if "resourceSubscriptions" in accepted and "fixtures" in call.world.options.offer:
         # So that whoever tests subscriptions sees a change without having to make one.
         listening.updated(accepted["resourceSubscriptions"][0])

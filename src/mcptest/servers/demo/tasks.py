@@ -141,7 +141,7 @@ def _begin(tool: Tool, call: Call, wish: Obj) -> Task:
     ttl = min(wish.get("ttl", DEFAULT_TTL_MS), MAX_TTL_MS)
     task = Task(_tasks_of(call), ttl)
     arguments = call.params.get("arguments", {})
-    perform(lambda _: call_tool(tool, arguments, call), call, task, _ask_nothing, lambda done: done)
+    perform(lambda _: call_tool(tool, arguments, call), call, task, _ask_nothing)
     call.world.loop.after(ttl / 1000, task.forget)
     return task
 

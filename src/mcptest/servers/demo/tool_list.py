@@ -37,39 +37,23 @@ if TYPE_CHECKING:
     Run: TypeAlias = Callable[[Obj, "Call"], Obj | Body]
 
 
-class Call:
+class Call(Declared):
     """One request as its handler sees it, whatever the era and the transport."""
 
-    __slots__ = (
-        "_exchange",
-        "_level",
-        "_token",
-        "declared",
-        "params",
-        "session",
-        "version",
-        "world",
-    )
+    world: World
+    version: str
+    params: Obj
+    exchange: ServerExchange
+    level: str | None
+    """From which on the client wants to hear log messages."""
+    declared: Obj
+    """What the client can do."""
+    session: HandshakeSession | None = None
 
-    def __init__(
-        self,
-        world: World,
-        version: str,
-        params: Obj,
-        exchange: ServerExchange,
-        level: str | None,
-        declared: Obj,
-        session: HandshakeSession | None = None,
-    ) -> None:
-        self.world = world
-        self.version = version
-        self.params = params
-        self.declared = declared
-        """What the client can do."""
-        self.session = session
-        self._exchange = exchange
-        self._level = None if "logging" in world.options.hide else level
-        self._token = progress_token(params)
+    def __post_init__(self) -> None:
+        if "logging" in self.world.options.hide:
+            self.level = None
+        self._token = progress_token(self.params)
 
     def knows(self, first: str) -> bool:
         """Does the revision of this call know what came with the revision `first`?"""
@@ -89,16 +73,16 @@ class Call:
 
     def notify(self, method: str, params: Obj) -> None:
         """Tell something that belongs to this request."""
-        if self._exchange.can_notify:
-            self._exchange.send(notification(method, params))
+        if self.exchange.can_notify:
+            self.exchange.send(notification(method, params))
 
     def pause_stream(self) -> None:
         """Let go of the connection, where the transport lets the client come back for the rest."""
-        self._exchange.pause()
+        self.exchange.pause()
 
     def log(self, level: str, data: Any) -> None:
         """Tell something, if the client wants to hear this level."""
-        if self._level is not None and LEVELS.index(level) >= LEVELS.index(self._level):
+        if self.level is not None and LEVELS.index(level) >= LEVELS.index(self.level):
             params = {"level": level, "logger": self.world.content.logger, "data": data}
             self.notify("notifications/message", params)
 
