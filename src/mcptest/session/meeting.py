@@ -124,8 +124,11 @@ class HeldSink:
         self._begin = begin
         self._kept: list[AnyRecord] | None = None
         self._size = 0
+        self._has_ended = False
 
     def __call__(self, record: AnyRecord) -> None:
+        if self._has_ended:
+            return
         if self._kept is None:
             self._sink(record)
             return
@@ -138,25 +141,16 @@ class HeldSink:
         self._kept = []
 
     def release(self) -> None:
-        """It belongs to a session: pass on what was kept, and everything from now on."""
+        """It belongs to a session, or there is none: pass on what was kept, and what follows."""
         kept, self._kept = self._kept, None
-        if kept is not None:
+        if kept or (kept is not None and not self._has_ended):
             self._begin()
             for record in kept:
                 self._sink(record)
 
-    def end(self) -> Callable[[], None]:
-        """Take no more. What is given back tells what was kept after all."""
-        kept, sink = self._kept or [], self._sink
-        self._kept, self._sink = None, discard
-
-        def tell() -> None:
-            if kept:
-                self._begin()
-            for record in kept:
-                sink(record)
-
-        return tell
+    def end(self) -> None:
+        """Take no more. What was kept may still be released."""
+        self._has_ended = True
 
 
 class Approach:
@@ -285,8 +279,8 @@ class Meeting:
         self._twin_answered_at: float | None = None
         self._twin_ended = False
         """Whether the twin ended beside the first process, which may have been why."""
-        self._untold: list[Callable[[], None]] = []
-        """Tells what was said on connections that did not become the session."""
+        self._untold: list[HeldSink] = []
+        """What was said on connections that did not become the session."""
         self._leaving: list[threading.Thread] = []
         self.first = self._approach(manner.get("way"), first)
 
@@ -328,7 +322,8 @@ class Meeting:
             return
         self._open.remove(approach)
         approach.leave()
-        self._untold.append(approach.held.end())
+        approach.held.end()
+        self._untold.append(approach.held)
         if approach.has_ended:
             approach.close()
             return
@@ -398,11 +393,9 @@ class Meeting:
 
     def _tell_everything(self) -> None:
         """There is no session: whatever was said is the evidence of why."""
-        for tell in self._untold:
-            tell()
+        for held in (*self._untold, *(approach.held for approach in self._open)):
+            held.release()
         self._untold.clear()
-        for approach in self._open:
-            approach.held.release()
 
     def _settled(self, deadline: Deadline) -> Approach:
         if self.wanted is not None:

@@ -30,7 +30,6 @@ from mcptest.transport.files import blocks_of, open_input, unreadable
 from mcptest.wire.capture_forms import (
     EXPECTED,
     SessionSource,
-    StoredSession,
     decode_records,
     frames_of,
     stored_sessions,
@@ -92,7 +91,7 @@ def open_capture(path: str, excerpt: Excerpt | None = None) -> Iterator[SessionS
                         label=stored.label or Path(name).name,
                         file=name,
                         form="exchanges",
-                        records=_frames(stored, buffer, show(name)),
+                        records=frames_of(stored, buffer, show(name), _page_keeper(buffer)),
                         server_capabilities=stored.capabilities,
                     )
             if not found:
@@ -333,13 +332,6 @@ def _tells(line: bytes) -> bool:
     if b'"sender":"client"' in beginning:
         return b'"method":' in beginning
     return b'"result":' in beginning or b'"error":' in beginning
-
-
-def _frames(stored: StoredSession, buffer: mmap.mmap, name: str) -> Iterator[tuple[int, AnyRecord]]:
-    walked = _page_keeper(buffer)
-    for number, frame in frames_of(stored, buffer, name):
-        walked(stored.spans[2 * number])
-        yield number, frame
 
 
 def _page_keeper(buffer: mmap.mmap) -> Callable[[int], None]:

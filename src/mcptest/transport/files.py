@@ -87,11 +87,9 @@ def write_whole(descriptor: int, content: bytes | memoryview) -> None:
         try:
             pending = pending[os.write(descriptor, pending) :]
         except BlockingIOError:
-            import select
+            from mcptest.transport.loop import WRITE, wait_for
 
-            poll = select.poll()
-            poll.register(descriptor, select.POLLOUT)
-            if not poll.poll(SECONDS_OF_PATIENCE * 1000):
+            if not wait_for(descriptor, WRITE, SECONDS_OF_PATIENCE):
                 told = f"nobody read from this pipe for {SECONDS_OF_PATIENCE:g} s"
                 raise OSError(errno.ETIMEDOUT, told) from None
 
@@ -262,19 +260,17 @@ def blocks_of(file: BinaryIO, largest: int = LARGEST_INPUT) -> Iterator[bytes]:
 
 def _block_of_pipe(descriptor: int) -> bytes:
     """What came, or nothing at the end."""
-    import select
+    from mcptest.transport.loop import READ, wait_for
 
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    if not poll.poll(SECONDS_FOR_A_WRITER * 1000):
+    if not wait_for(descriptor, READ, SECONDS_FOR_A_WRITER):
         try:
             block = os.read(descriptor, _BLOCK)
         except BlockingIOError:  # there is somebody who might write
-            if not poll.poll((SECONDS_OF_SILENCE - SECONDS_FOR_A_WRITER) * 1000):
+            if not wait_for(descriptor, READ, SECONDS_OF_SILENCE - SECONDS_FOR_A_WRITER):
                 missing = "nothing came through this pipe"
                 raise _silent(missing, SECONDS_OF_SILENCE) from None
         else:
-            if not block and not poll.poll(0):  # the end would have been told by poll
+            if not block and not wait_for(descriptor, READ, 0):  # poll tells of an end
                 raise _silent("nobody writes to this pipe", SECONDS_FOR_A_WRITER)
             return block
     return os.read(descriptor, _BLOCK)

@@ -153,7 +153,6 @@ class Stdio:
         cwd: str | None = None,
         clean_env: bool = False,
         limits: Limits = DEFAULT_LIMITS,
-        clock: Callable[[], float] | None = None,
         process: ServerProcess | None = None,
     ) -> None:
         self._command = tuple(command)
@@ -162,7 +161,7 @@ class Stdio:
         self._clean_env = clean_env
         self._limits = limits
         self._sink = sink
-        self._clock = clock or Clock()
+        self._clock = Clock()
         self._process = process
         self._stdin: int | None = None
         self._stdout: int | None = None

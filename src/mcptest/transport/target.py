@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
-from mcptest.core.limits import DEFAULT_LIMITS, Limits
 from mcptest.core.redaction import (
     inherited_secrets,
     redaction,
@@ -83,7 +82,6 @@ DEMO = Target(
 def transport_for(
     target: Target,
     sink: Sink,
-    limits: Limits = DEFAULT_LIMITS,
     way: TransportName | None = None,
     process: ServerProcess | None = None,
 ) -> Transport:
@@ -101,13 +99,12 @@ def transport_for(
             env=target.env,
             cwd=target.cwd,
             clean_env=target.clean_env,
-            limits=limits,
             process=process,
         )
     from mcptest.transport.http.transports import LegacySse, StreamableHttp
 
     over_http = LegacySse if chosen == "sse" else StreamableHttp
-    return over_http(target.url, sink=sink, headers=target.headers, limits=limits)
+    return over_http(target.url, sink=sink, headers=target.headers)
 
 
 def reach_of(

@@ -251,11 +251,14 @@ def stored_sessions(
         scan.wrong(rest, "the end of the file")
 
 
-def frames_of(session: StoredSession, buffer: Any, source: str) -> Iterator[tuple[int, Frame]]:
+def frames_of(
+    session: StoredSession, buffer: Any, source: str, walked: Callable[[int], None]
+) -> Iterator[tuple[int, Frame]]:
     """The messages of a stored session. The exchange's number stands in for the stream."""
     spans = session.spans
     for number in range(len(spans) // 2):
         begin, end = spans[2 * number], spans[2 * number + 1]
+        walked(begin)
         try:
             entry = _decode_entry(buffer[begin:end])
             request, response = bytes(entry.request), bytes(entry.response)

@@ -165,7 +165,8 @@ class ProxiedExchange:
         self._chunked = head.header("transfer-encoding") is not None
         self._wire = bytearray(upstream_head(head, proxy.server, proxy.origin, proxy.headers))
         self._reader = ResponseReader(head.method, DEFAULT_LIMITS.header_bytes)
-        self._request_done = False
+        self.request_done = False
+        """Whether the whole request has come from the client."""
         self._addresses = list(proxy.addresses)
         self._connection: SocketConnection | None = None
         self._began = time.monotonic()
@@ -182,9 +183,9 @@ class ProxiedExchange:
 
     @property
     def wants_more(self) -> bool:
-        """Whether the server keeps up with the body."""
+        """Whether there is more of the body, and the server keeps up with it."""
         unsent = self._connection is not None and self._connection.has_unsent
-        return not unsent and len(self._wire) < _HELD_BACK
+        return not self.request_done and not unsent and len(self._wire) < _HELD_BACK
 
     def body(self, piece: bytes) -> None:
         self._record.body(piece)
@@ -193,7 +194,7 @@ class ProxiedExchange:
 
     def finish_request(self) -> None:
         self._record.sent()
-        self._request_done = True
+        self.request_done = True
         if self._chunked:
             self._wire += b"0\r\n\r\n"
         self._push()
@@ -308,7 +309,7 @@ class ProxiedExchange:
                 return  # the client hung up when it was given what came before
             if isinstance(event, ResponseHead):
                 self._record.head(event)
-                self._answer.head(event, request_done=self._request_done)
+                self._answer.head(event, request_done=self.request_done)
             elif isinstance(event, bytes):
                 self._record.data(event)
                 self._answer.data(event)
@@ -346,7 +347,6 @@ class DownstreamConnection(AcceptedConnection):
     def __init__(self, sock: socket.socket, proxy: HttpProxy, closed: Forget) -> None:
         self._proxy = proxy
         self._exchange: ProxiedExchange | None = None
-        self._request_done = False
         self._is_pulling = False
         super().__init__(proxy.loop, sock, closed)
 
@@ -362,14 +362,12 @@ class DownstreamConnection(AcceptedConnection):
 
     @property
     def waits_for_request(self) -> bool:
-        if self._exchange is None:
-            return super().waits_for_request
-        return not self._request_done and self._exchange.wants_more
+        exchange = self._exchange
+        return super().waits_for_request if exchange is None else exchange.wants_more
 
     def answered(self, *, keep: bool) -> None:
         """The answer is complete."""
         self._exchange = None
-        self._request_done = False
         self._since = time.monotonic()
         if not keep:
             self._end_after_this()
@@ -405,7 +403,7 @@ class DownstreamConnection(AcceptedConnection):
         try:
             while self.open and not self._closing:
                 exchange = self._exchange
-                if exchange is not None and (self._request_done or not exchange.wants_more):
+                if exchange is not None and not exchange.wants_more:
                     break
                 event = self._reader.next_event()
                 if event is None:
@@ -429,7 +427,6 @@ class DownstreamConnection(AcceptedConnection):
         elif isinstance(event, bytes):
             self._exchange.body(event)
         else:
-            self._request_done = True
             self._exchange.finish_request()
 
     def _turn_away(self, refused: RefusedRequest) -> None:
@@ -447,7 +444,7 @@ class DownstreamConnection(AcceptedConnection):
     # -- the socket ------------------------------------------------------------------------
 
     def came(self, data: bytes) -> None:
-        if self._exchange is not None and not self._request_done:
+        if self._exchange is not None and not self._exchange.request_done:
             self._since = time.monotonic()  # each further piece of a body has its own time
         self._reader.feed(data)
         self.go_on()
@@ -483,7 +480,6 @@ class HttpProxy:
         listen: tuple[str, int] = ("127.0.0.1", 0),
         headers: Mapping[str, str] = NO_HEADERS,
         flush: Callable[[], None] = lambda: None,
-        startup: float = 10.0,
     ) -> None:
         self.book = book
         self.headers = headers
@@ -492,7 +488,7 @@ class HttpProxy:
         self.is_closing = False
         self.loop = Loop()
         self.server = url.origin
-        self.addresses = usable_addresses(url.origin, Deadline.after(startup))
+        self.addresses = usable_addresses(url.origin, Deadline.after(CONNECT_SECONDS))
         try:
             self._listener = Listener(self.loop, listen, self._connect)
         except OSError as error:

@@ -272,17 +272,13 @@ class StdioProxy:
         cwd: str | None = None,
         clean_env: bool = False,
         flush: Callable[[], None] = lambda: None,
-        limits: Limits = DEFAULT_LIMITS,
         patience: Deadline | None = None,
-        silence: float = SILENCE,
     ) -> None:
         """`patience` is for the whole session; without it, it lasts as long as it lasts."""
         self._sink = sink
         self._clock = Clock()
         self._onlooker = Onlooker(sink, flush)
-        self._limits = limits
         self._patience = patience
-        self._silence = silence
         self._parent = os.getppid()
         self._client_left = False
         self._client_listens = True
@@ -376,7 +372,7 @@ class StdioProxy:
             if self._signals:
                 return self._signals.pop(0)
             # Seconds in which it takes nothing; without end while it may still want to go on.
-            patience = self._silence if self._client_left else math.inf
+            patience = SILENCE if self._client_left else math.inf
             if self._step in FORCED:
                 patience = _LETTING_GO
             elif self._patience is not None:
@@ -411,8 +407,8 @@ class StdioProxy:
             return
         elif os.getppid() != self._parent:
             why = "because the client is gone"
-        elif time.monotonic() - self._moved > self._silence:
-            why = f"after {self._silence:g} s of silence since the client closed its side"
+        elif time.monotonic() - self._moved > SILENCE:
+            why = f"after {SILENCE:g} s of silence since the client closed its side"
         else:
             return
         self._advance("terminate", why)
@@ -431,7 +427,7 @@ class StdioProxy:
     # -- the three directions --------------------------------------------------------------
 
     def _client_to_server(self) -> None:
-        copy = LineCopy("client", self._limits)
+        copy = LineCopy("client")
         with contextlib.suppress(BrokenPipeError):  # the server is gone, as its exit will say
             for chunk in chunks_of(0, self._gone, drain=False):
                 self._onlooker.saw(copy.take, chunk, self._clock())
@@ -442,7 +438,7 @@ class StdioProxy:
         _let_go_of(0)
 
     def _server_to_client(self) -> None:
-        copy = LineCopy("server", self._limits)
+        copy = LineCopy("server")
         try:
             for chunk in chunks_of(self._process.stdout, self._gone, drain=True):
                 take = copy.take_late if self._step in FORCED else copy.take
@@ -470,7 +466,7 @@ class StdioProxy:
 
     def _server_errors(self) -> None:
         now = 0.0
-        log = StderrLog(self._limits, lambda: now)
+        log = StderrLog(DEFAULT_LIMITS, lambda: now)
 
         def take(chunk: bytes, t: float) -> Sequence[AnyRecord]:
             nonlocal now
