@@ -211,31 +211,28 @@ class _Renaming:
                 yield (place, "_meta", _SUBSCRIPTION), self.ids[listener]
 
 
-class ReplayedServer:
-    """One client, and the first session of a capture."""
+def _play(records: Iterable[AnyRecord], loop: Loop) -> None:
+    """Be the server of these records to one client."""
+    replay = Replay(records)
 
-    def __init__(self, records: Iterable[AnyRecord], loop: Loop) -> None:
-        self._replay = Replay(records)
-        self._pipes = StdioPipes(loop, self._take_line)
-
-    def run(self) -> None:
-        self._say(self._replay.begin())
-        self._pipes.run()
-        self._pipes.finish()
-
-    def _take_line(self, line: bytes | None) -> None:
+    def take_line(line: bytes | None) -> None:
         if line is None or not line.strip():
             return
         message = decode(line)
         try:
-            self._say(self._replay.take(message))
+            say(replay.take(message))
         except Refusal as refusal:
             if message.method is not None and isinstance(message.id, str | int):
-                self._say([encode(error_message(message.id, refusal))])
+                say([encode(error_message(message.id, refusal))])
 
-    def _say(self, messages: list[bytes]) -> None:
+    def say(messages: list[bytes]) -> None:
         for raw in messages:
-            self._pipes.write(on_one_line(raw) + b"\n")
+            pipes.write(on_one_line(raw) + b"\n")
+
+    pipes = StdioPipes(loop, take_line)
+    say(replay.begin())
+    pipes.run()
+    pipes.finish()
 
 
 def on_one_line(raw: bytes) -> bytes:
@@ -255,6 +252,6 @@ def serve_recording(path: str) -> None:
         if any(isinstance(record, Frame) for record in records):
             loop = Loop()
             loop.stop_on_signals()
-            ReplayedServer(records, loop).run()
+            _play(records, loop)
             return
     raise UsageError(f"{path}: there is no message in it to be played")

@@ -56,25 +56,39 @@ def target_of(words: ServerWords) -> Target:
             "or the command after --",
         )
     server = words.server.strip()
-    if words.config is not None and server in (servers := _servers_in(words.config)):
+    servers = _servers_in(words.config) if words.config is not None else {}
+    if words.config is not None and server in servers:
         return configured_target(server, servers[server], words.config, words)
     if server == "demo":
-        if words.way not in {None, "stdio"}:
-            raise UsageError(
-                "the demo is started over stdio here",
-                hint="run `mcptest serve demo --transport http` and name its URL",
-            )
-        return replace(_stdio(DEMO.command, words), label="demo")
+        return _demo(words)
     if re.match(_URL, server):
         return _url(server, words)
-    configured = _configured(server, words)
-    if configured is not None:
-        return configured
+    if words.config is not None:
+        near = close_matches(server, servers, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"{words.config} has no server named {server!r}",
+            hint=f"{hint}it names: {', '.join(map(str, servers)) or 'none'}",
+        )
+    usual = Path(DEFAULT_CONFIG)
+    if re.fullmatch(r"[\w.@-]+", server) and usual.is_file():
+        servers = _servers_in(usual)
+        if server in servers:
+            return configured_target(server, servers[server], usual, words)
     try:
         command = tuple(shlex.split(server))
     except ValueError as error:
         raise UsageError(f"can't split the server's command: {error}") from None
     return _stdio(command, words)
+
+
+def _demo(words: ServerWords) -> Target:
+    if words.way not in {None, "stdio"}:
+        raise UsageError(
+            "the demo is started over stdio here",
+            hint="run `mcptest serve demo --transport http` and name its URL",
+        )
+    return replace(_stdio(DEMO.command, words), label="demo")
 
 
 def _stdio(command: tuple[str, ...], words: ServerWords) -> Target:
@@ -116,26 +130,6 @@ def _url(url: str, words: ServerWords) -> Target:
     path = parse_url(url).target.partition("?")[0]
     way: Way = words.way or ("sse" if path.rstrip("/").endswith("/sse") else "http")
     return Target(way=way, label=show(url, 120), url=url, headers=words.headers)
-
-
-def _configured(name: str, words: ServerWords) -> Target | None:
-    """The server of that name in a client's configuration, if there is one."""
-    path = words.config
-    if path is None:
-        if not re.fullmatch(r"[\w.@-]+", name) or not Path(DEFAULT_CONFIG).is_file():
-            return None
-        path = Path(DEFAULT_CONFIG)
-    servers = _servers_in(path)
-    if name in servers:
-        return configured_target(name, servers[name], path, words)
-    if words.config is None:
-        return None
-    near = close_matches(name, servers, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise UsageError(
-        f"{path} has no server named {name!r}",
-        hint=f"{hint}it names: {', '.join(map(str, servers)) or 'none'}",
-    )
 
 
 def _servers_in(path: Path) -> Mapping[str, Any]:
@@ -196,13 +190,12 @@ def _text(value: Any, where: str) -> str:
     return value
 
 
-class _Variables:
+class _Variables(msgspec.Struct):
     """Replaces `${NAME}` and `${NAME:-default}` by the caller's environment."""
 
-    def __init__(self, where: str) -> None:
-        self._where = where
-        self.used: list[str] = []
-        """The values that were put in and are secrets by the name of the variable."""
+    where: str
+    used: list[str] = []
+    """The values that were put in and are secrets by the name of the variable."""
 
     def expand(self, text: str) -> str:
         return re.sub(_VARIABLE, self._value, text)
@@ -210,7 +203,7 @@ class _Variables:
     def strings(self, value: Any, member: str) -> dict[str, str]:
         if value is None:
             return {}
-        where = f"{self._where}.{member}"
+        where = f"{self.where}.{member}"
         if not isinstance(value, dict):
             raise UsageError(f"{where} is not an object")
         return {key: self.expand(_text(item, f"{where}.{key}")) for key, item in value.items()}
@@ -222,5 +215,5 @@ class _Variables:
             self.used.extend(secrets_of_environment({name: value}))
             return value
         if default is None:
-            raise UsageError(f"{self._where} needs the variable {name}, which is not set")
+            raise UsageError(f"{self.where} needs the variable {name}, which is not set")
         return str(default)

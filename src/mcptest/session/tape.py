@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
+
 from mcptest.core.capture import (
     AnyRecord,
     Closed,
@@ -56,16 +58,13 @@ _OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
 """Troubles that are no message of the server's gone wrong."""
 
 
-class Room:
+class Room(msgspec.Struct):
     """What a tape may hold, or all tapes of one run together, in bytes."""
 
-    __slots__ = ("record_cost", "size", "taken")
-
-    def __init__(self, size: int = _ROOM, record_cost: int = _RECORD_COST) -> None:
-        """`record_cost` is what each record counts for beside its bytes."""
-        self.size = size
-        self.record_cost = record_cost
-        self.taken = 0
+    size: int = _ROOM
+    record_cost: int = _RECORD_COST
+    """What each record counts for beside its bytes."""
+    taken: int = 0
 
     def take(self, record: AnyRecord) -> int:
         """What the record takes; 0 when there is no room for it. One of any size fits alone."""

@@ -274,15 +274,14 @@ def frames_of(
             yield number, Frame(sender="server", raw=response, stream=number)
 
 
-class _Scan:
+class _Scan(msgspec.Struct):
     """Walks the top levels of the JSON text; `end` is where the last value walked over ended."""
 
-    def __init__(self, buffer: Any, source: str, walked: Callable[[int], None]) -> None:
-        self.buffer = buffer
-        self.source = source
-        self.walked = walked
-        self.end = 0
-        self.wrong_guesses = 0
+    buffer: Any
+    source: str
+    walked: Callable[[int], None] = lambda offset: None
+    end: int = 0
+    wrong_guesses: int = 0
 
     def at(self, position: int) -> bytes:
         character: bytes = self.buffer[position : position + 1]
@@ -435,7 +434,7 @@ def replace_members(raw: bytes, changes: _Changes) -> bytes:
 
     Raises UsageError when an object or an array on the way can't be read.
     """
-    scan = _Scan(raw, "a message", lambda offset: None)
+    scan = _Scan(raw, "a message")
     pieces, last = [], 0
     for start, end, written in sorted(_edits(scan, scan.after_space(0), changes)):
         pieces += [raw[last:start], written]

@@ -10,6 +10,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import msgspec
+
 from mcptest.core.capture import Frame, HttpResponse, Note, Sse, SseEvent, StreamEnd, Trouble
 from mcptest.core.errors import ErrorKind
 from mcptest.core.limits import Limits
@@ -31,31 +33,30 @@ class EnoughError(Exception):
     """All that there is to say about the response has been said; the rest is not worth reading."""
 
 
-class Answer:
+class Answer(msgspec.Struct, eq=False):
     """Turns one response into records. WireError means: say so with `fail` and hang up."""
 
-    def __init__(self, stream: int, method: str, say: Sink, clock: Clock, limits: Limits) -> None:
-        self._stream = stream
-        self._method = method
-        self._say = say
-        self._clock = clock
-        self._limits = limits
-        self._body: _Json | _Text | _Events | None = None
-        self._unpacker: Unpacker | None = None
-        self.location: str | None = None
-        """Where a redirect leads, once its head has come."""
-        self.only_acknowledges = False
-        """The body carries no message whatever it says, as in the old HTTP+SSE transport."""
-        self.status: int | None = None
+    stream: int
+    method: str
+    say: Sink
+    clock: Clock
+    limits: Limits
+    only_acknowledges: bool = False
+    """The body carries no message whatever it says, as in the old HTTP+SSE transport."""
+    body: _Json | _Text | _Events | None = None
+    unpacker: Unpacker | None = None
+    location: str | None = None
+    """Where a redirect leads, once its head has come."""
+    status: int | None = None
 
     @property
     def held(self) -> int:
         """Bytes kept for a body or event that is not complete yet."""
-        return self._body.held if self._body is not None else 0
+        return self.body.held if self.body is not None else 0
 
     @property
     def is_events(self) -> bool:
-        return isinstance(self._body, _Events)
+        return isinstance(self.body, _Events)
 
     def head(self, head: ResponseHead) -> None:
         if head.status < 200:
@@ -63,9 +64,9 @@ class Answer:
             return
         self.status = head.status
         response = HttpResponse(
-            t=self._clock(), stream=self._stream, status=head.status, headers=head.headers
+            t=self.clock(), stream=self.stream, status=head.status, headers=head.headers
         )
-        self._say(response)
+        self.say(response)
         coding = content_type = None
         for name, value in head.headers:
             key = name.lower()
@@ -75,26 +76,24 @@ class Answer:
                 coding = value.strip().lower()
             elif key == "location" and head.status in _REDIRECTS:
                 self.location = value
-        self._body = self._reader(head, content_type)
+        self.body = self._reader(head, content_type)
         if coding and coding != "identity":
-            self._unpacker = Unpacker(
-                coding, None if self.is_events else self._limits.message_bytes
-            )
+            self.unpacker = Unpacker(coding, None if self.is_events else self.limits.message_bytes)
 
     def data(self, data: bytes) -> None:
-        assert self._body is not None  # a body comes after its head
-        if self._unpacker is None:
-            self._body.add(data)
+        assert self.body is not None  # a body comes after its head
+        if self.unpacker is None:
+            self.body.add(data)
             return
-        for piece in self._unpacker.feed(data):
-            self._body.add(piece)
+        for piece in self.unpacker.feed(data):
+            self.body.add(piece)
 
     def end(self, rest: bytes = b"") -> None:
         """The body came to its proper end; `rest` is what the server sent beyond it."""
-        if self._unpacker is not None:
-            self._unpacker.finish()
-        if self._body is not None:
-            self._body.finish()
+        if self.unpacker is not None:
+            self.unpacker.finish()
+        if self.body is not None:
+            self.body.finish()
         if rest:
             why = f"{len(rest)} bytes follow the end of the response"
             self.trouble(ErrorKind.BAD_HTTP, why, show(rest, EXCERPT))
@@ -103,49 +102,47 @@ class Answer:
     def cut(self, why: str) -> None:
         """We hang up ourselves."""
         self.note(why)
-        rest = self._body.unfinished() if self._body is not None else b""
+        rest = self.body.unfinished() if self.body is not None else b""
         if rest:
-            self._say(leftover(rest, self._clock(), stream=self._stream))
+            self.say(leftover(rest, self.clock(), stream=self.stream))
         self.end_stream(complete=False)
 
     def begin_again(self) -> None:
         """Forget a redirect: the answer proper is still to come."""
-        self._body = self._unpacker = self.location = self.status = None
+        self.body = self.unpacker = self.location = self.status = None
 
     def fail(self, kind: ErrorKind, detail: str, excerpt: str = "") -> None:
         """The response can't be read on; nothing more comes on this stream."""
-        rest = self._body.unfinished() if self._body is not None and self.is_events else b""
+        rest = self.body.unfinished() if self.body is not None and self.is_events else b""
         if rest:
             detail += f"; {len(rest)} bytes of an unfinished event: {show(rest, 80)!r}"
         self.trouble(kind, detail, excerpt)
         self.end_stream(complete=False)
 
     def end_stream(self, *, complete: bool) -> None:
-        self._body = self._unpacker = None  # what it holds may be large, and it holds us
-        self._say(StreamEnd(t=self._clock(), stream=self._stream, complete=complete))
+        self.body = self.unpacker = None  # what it holds may be large, and it holds us
+        self.say(StreamEnd(t=self.clock(), stream=self.stream, complete=complete))
 
     def trouble(self, kind: ErrorKind, detail: str, excerpt: str = "") -> None:
-        self._say(
+        self.say(
             Trouble(
-                t=self._clock(),
+                t=self.clock(),
                 error=kind.value,
                 detail=detail,
-                stream=self._stream,
+                stream=self.stream,
                 excerpt=excerpt,
             )
         )
 
     def message(self, raw: bytes, sse: Sse | None = None) -> None:
-        self._say(Frame(t=self._clock(), sender="server", raw=raw, stream=self._stream, sse=sse))
+        self.say(Frame(t=self.clock(), sender="server", raw=raw, stream=self.stream, sse=sse))
 
     def event(self, sse: Sse, data: bytes = b"", comment: str | None = None) -> None:
         text = data.decode("utf-8", "backslashreplace")
-        self._say(
-            SseEvent(t=self._clock(), stream=self._stream, sse=sse, data=text, comment=comment)
-        )
+        self.say(SseEvent(t=self.clock(), stream=self.stream, sse=sse, data=text, comment=comment))
 
     def note(self, text: str) -> None:
-        self._say(Note(t=self._clock(), text=f"stream {self._stream}: {text}"))
+        self.say(Note(t=self.clock(), text=f"stream {self.stream}: {text}"))
 
     def _reader(self, head: ResponseHead, content_type: str | None) -> _Json | _Text | _Events:
         if self.location is not None:
@@ -156,14 +153,14 @@ class Answer:
                     self.note(f"the acknowledgement says {excerpt!r}") if excerpt else None
                 )
             )
-        kind = classify_response(self._method, head.status, content_type)
+        kind = classify_response(self.method, head.status, content_type)
         if kind is Body.JSON:
-            return _Json(self, self._limits.message_bytes)
+            return _Json(self, self.limits.message_bytes)
         if kind is Body.EVENTS:
             refused = (
                 partial(self._error_status, head, content_type) if head.status >= 400 else None
             )
-            return _Events(self, self._limits.message_bytes, refused)
+            return _Events(self, self.limits.message_bytes, refused)
         if kind is Body.NOTHING:
             why = f"a {head.status} that should be empty has a body"
             return _Text(

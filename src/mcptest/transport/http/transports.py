@@ -116,8 +116,9 @@ class StreamableHttp:
         url = Url(self.url.origin, target) if target else self.url
         request = self._writer.write(method, url, headers, body)
         self._streams += 1
-        answer = Answer(self._streams, method, self._take, self._clock, self._limits)
-        answer.only_acknowledges = only_acknowledged
+        answer = Answer(
+            self._streams, method, self._take, self._clock, self._limits, only_acknowledged
+        )
         exchange = HttpExchange(self._streams, request, answer)
         self._exchanges.submit(exchange, deadline)
         while self._exchanges.is_writing(exchange):  # a sender never waits without reading

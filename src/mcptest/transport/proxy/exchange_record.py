@@ -135,38 +135,30 @@ class RecordedSession(msgspec.Struct, eq=False):
     """Whether a message was sent in it, and not only looked around."""
 
 
-class SessionBook:
+class SessionBook(msgspec.Struct, eq=False):
     """Finds or begins the session of each exchange; what all records of a proxy share."""
 
-    def __init__(
-        self,
-        server: Url,
-        begin: Callable[[], Sink],
-        begins_session: Callable[[bytes], bool],
-        *,
-        legacy: bool = False,
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> None:
-        self.clock = Clock()
-        self.limits = limits
-        self.streams = 0
-        self._held = 0
-        self._server = server
-        self._begin = begin
-        self._begins_session = begins_session
-        self._legacy = legacy
-        self._named: dict[str, RecordedSession] = {}
-        """By session id, or by the path of an endpoint."""
-        self._nameless: RecordedSession | None = None
-        """The session of requests that name none: the last that began and got no name."""
+    server: Url
+    begin: Callable[[], Sink]
+    begins_session: Callable[[bytes], bool]
+    """Whether a body is the first message of one."""
+    legacy: bool = False
+    limits: Limits = DEFAULT_LIMITS
+    clock: Clock = msgspec.field(default_factory=Clock)
+    streams: int = 0
+    held: int = 0
+    named: dict[str, RecordedSession] = {}
+    """By session id, or by the path of an endpoint."""
+    nameless: RecordedSession | None = None
+    """The session of requests that name none: the last that began and got no name."""
 
     def of_request(self, head: RequestHead, body: bytes) -> RecordedSession:
         name = head.header(_SESSION) or head.target
-        session = self._named.get(name)
+        session = self.named.get(name)
         if session is None:
-            is_get = self._legacy and head.method == "GET"
-            is_stream = is_get and head.target == self._server.target
-            begins = is_stream or self._begins_session(body)
+            is_get = self.legacy and head.method == "GET"
+            is_stream = is_get and head.target == self.server.target
+            begins = is_stream or self.begins_session(body)
             session = self._of_nameless(begins=begins)
         session.spoken = session.spoken or bool(body)
         return session
@@ -183,38 +175,38 @@ class SessionBook:
 
     def hold(self, size: int) -> bool:
         """Count some more bytes of copies, or fewer; False when that is more than may be held."""
-        self._held += size
-        return self._held <= _IN_ALL * self.limits.message_bytes
+        self.held += size
+        return self.held <= _IN_ALL * self.limits.message_bytes
 
     def _of_nameless(self, *, begins: bool) -> RecordedSession:
-        session = self._nameless
+        session = self.nameless
         if session is None or (begins and session.spoken):
-            session = self._nameless = self._begun()
+            session = self.nameless = self._begun()
         return session
 
     def _begun(self) -> RecordedSession:
-        plain = self._begin()
-        if not self._legacy:
+        plain = self.begin()
+        if not self.legacy:
             return RecordedSession(plain)
 
         def sink(record: AnyRecord) -> None:
             plain(record)
             if type(record) is SseEvent and record.sse.event == "endpoint":
                 try:
-                    path = self._server.join(record.data).target
+                    path = self.server.join(record.data).target
                 except ValueError:
-                    path = through_us(record.data, self._server.origin)
+                    path = through_us(record.data, self.server.origin)
                 self._name(path, session)
 
         session = RecordedSession(sink, legacy=True)
         return session
 
     def _name(self, name: str, session: RecordedSession) -> None:
-        self._named.setdefault(name, session)
-        if self._nameless is session:
-            self._nameless = None
-        if len(self._named) > _KEPT:
-            del self._named[next(iter(self._named))]
+        self.named.setdefault(name, session)
+        if self.nameless is session:
+            self.nameless = None
+        if len(self.named) > _KEPT:
+            del self.named[next(iter(self.named))]
 
 
 # -- The record of one exchange that goes through an HTTP proxy ----------------------------------
@@ -259,8 +251,8 @@ class ExchangeRecord:
                 t=t, stream=self._stream, method=head.method, url=self._url, headers=head.headers
             )
         )
-        answer = Answer(self._stream, head.method, say, book.clock, book.limits)
-        answer.only_acknowledges = self._session.legacy and head.method == "POST"
+        acknowledges = self._session.legacy and head.method == "POST"
+        answer = Answer(self._stream, head.method, say, book.clock, book.limits, acknowledges)
         if body:
             say(Frame(t=book.clock(), sender="client", raw=body, stream=self._stream))
         elif self._pieces is None:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline
 from mcptest.transport.base import NO_HEADERS
@@ -51,59 +53,58 @@ _DATA = re.compile(rb"(?m)^(data:[ ]?)([^\r\n]*)")
 _BODILESS = frozenset({204, 304})
 
 
-class AnswerWriter:
+class AnswerWriter(msgspec.Struct, eq=False):
     """Writes one answer. Who closes the connection when is decided with its head."""
 
-    def __init__(self, request: RequestHead, client: DownstreamConnection, server: Origin) -> None:
-        self._request = request
-        self._client = client
-        self._server = server
-        self.began = False
-        """Whether the client has seen anything of it."""
-        self.ends_connection = False
-        self._chunked = False
-        self._rewriter: _EndpointRewriter | None = None
+    request: RequestHead
+    client: DownstreamConnection
+    server: Origin
+    began: bool = False
+    """Whether the client has seen anything of it."""
+    ends_connection: bool = False
+    chunked: bool = False
+    rewriter: _EndpointRewriter | None = None
 
     def head(self, head: ResponseHead, *, request_done: bool) -> None:
         start = f"HTTP/1.1 {head.status} {head.reason}\r\n"
         if head.status < 200:
-            if self._request.modern:
-                self._client.write(f"{start}\r\n".encode("latin-1"))
+            if self.request.modern:
+                self.client.write(f"{start}\r\n".encode("latin-1"))
             return
         self.began = True
         # What is left of a request that is answered early can't be told from the next one.
-        self.ends_connection = not request_done or not self._request.keeps_connection
-        fields = [*downstream_fields(head.headers, self._server), *self._framing(head)]
+        self.ends_connection = not request_done or not self.request.keeps_connection
+        fields = [*downstream_fields(head.headers, self.server), *self._framing(head)]
         if self.ends_connection:
             fields.append(("Connection", "close"))
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
-        self._client.write(f"{start}{lines}\r\n".encode("latin-1"))
+        self.client.write(f"{start}{lines}\r\n".encode("latin-1"))
 
     def data(self, piece: bytes) -> None:
-        if self._rewriter is not None:
-            piece = self._rewriter.feed(piece)
+        if self.rewriter is not None:
+            piece = self.rewriter.feed(piece)
         if piece:
-            self._client.write(b"%x\r\n%b\r\n" % (len(piece), piece) if self._chunked else piece)
+            self.client.write(b"%x\r\n%b\r\n" % (len(piece), piece) if self.chunked else piece)
 
     def finish(self) -> None:
-        rewriter, self._rewriter = self._rewriter, None
+        rewriter, self.rewriter = self.rewriter, None
         if rewriter is not None:
             self.data(rewriter.finish())
-        if self._chunked:
-            self._client.write(b"0\r\n\r\n")
-        self._client.answered(keep=not self.ends_connection)
+        if self.chunked:
+            self.client.write(b"0\r\n\r\n")
+        self.client.answered(keep=not self.ends_connection)
 
     def _framing(self, head: ResponseHead) -> list[tuple[str, str]]:
         told = {name.lower(): value for name, value in head.headers}
         if "content-length" in told:
             return [("Content-Length", told["content-length"])]
-        if self._request.method == "HEAD" or head.status in _BODILESS:
+        if self.request.method == "HEAD" or head.status in _BODILESS:
             return []
         # One with a length could not be made shorter; such a stream never has one in practice.
         if media_type(told.get("content-type")) == SSE_TYPE and "content-encoding" not in told:
-            self._rewriter = _EndpointRewriter(self._server)
-        if self._request.modern:
-            self._chunked = True
+            self.rewriter = _EndpointRewriter(self.server)
+        if self.request.modern:
+            self.chunked = True
             return [("Transfer-Encoding", "chunked")]
         self.ends_connection = True
         return []
