@@ -203,8 +203,10 @@ def _without_forms(value: AnyStr, forms: Sequence[AnyStr], cut: AnyStr, mask: An
     if cut not in value:
         return value
     # Texts are cut by many, and each says so: before that, the beginning of a secret is hidden.
-    *parts, last = value.split(cut)
-    return cut.join((*(_without_half_at_the_end(part, forms, mask) for part in parts), last))
+    parts: list[AnyStr] = value.split(cut)
+    for place in range(len(parts) - 1):
+        parts[place] = _without_half_at_the_end(parts[place], forms, mask)
+    return cut.join(parts)
 
 
 def _without_half_at_the_end(part: AnyStr, forms: Sequence[AnyStr], mask: AnyStr) -> AnyStr:

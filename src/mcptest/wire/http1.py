@@ -205,14 +205,14 @@ class _MessageReader:
     def _read_head(self, events: list[Any]) -> bool:
         raise NotImplementedError
 
-    def _head_lines(self) -> list[bytes] | None:
+    def _head_lines(self, what: str = "the headers") -> list[bytes] | None:
         """The lines up to the empty one, or None while that has not come."""
         data, start = self._data, self._place
         end = data.find(b"\r\n\r\n", start)
         size = (end if end >= 0 else len(data)) - start
         # Counted over all heads of a response: interim ones may be repeated without end.
         if self._head_bytes + size > self._limit:
-            why = f"the headers are larger than {self._limit} bytes"
+            why = f"{what} are larger than {self._limit} bytes"
             raise _Unreadable(why, data[start : start + 1000], kind=_HEADERS_TOO_LARGE)
         if end < 0:
             # Section 2.2 lets one take a lone newline for the end of a line, and we do not. Without
@@ -346,15 +346,10 @@ class _MessageReader:
         if self._data.startswith(b"\r\n", self._place):
             self._place += 2
         else:
-            end = self._data.find(b"\r\n\r\n", self._place)
-            size = (end if end >= 0 else len(self._data)) - self._place
-            if self._head_bytes + size > self._limit:
-                why = f"headers and trailers are larger than {self._limit} bytes"
-                raise _Unreadable(why, kind=_HEADERS_TOO_LARGE)
-            if end < 0:
+            lines = self._head_lines("headers and trailers")
+            if lines is None:
                 return False
-            _fields(self._data[self._place : end].split(b"\r\n"))
-            self._place = end + 4
+            _fields(lines)
         self._state = _DONE
         events.append(EndOfMessage.END)
         return False
