@@ -17,9 +17,8 @@ from mcptest.wire.http1 import UNLIMITED, RequestReader
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from mcptest.core.capture import Headers
     from mcptest.transport.loop import Loop
 
     Forget = Callable[["AcceptedConnection"], None]
@@ -43,7 +42,7 @@ _WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  compared with, neve
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:@/?#\s,]+))(?::[0-9]*)?")
 
 
-def foreign_header(headers: Headers, bound_to: str) -> tuple[str, str] | None:
+def foreign_header(headers: Iterable[tuple[str, str]], bound_to: str) -> tuple[str, str] | None:
     """The first Host or Origin that is not ours: so a web page of another site gives itself away.
 
     It does by its own name, and where it got here by DNS rebinding. No user name may stand in

@@ -45,12 +45,13 @@ import enum
 import re
 from collections import deque
 
+from mcptest.wire.fault import WireError
+
 TYPE_CHECKING = False  # `typing` would cost the demo a tenth of its start
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from mcptest.core.capture import Headers
-    from mcptest.wire.fault import WireError
 
 # A token and the text of a line: RFC 9110, sections 5.6.2 and 5.5. Text may hold bytes above ASCII.
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: ([^\x00-\x08\x0a-\x1f\x7f]*))?")
@@ -68,33 +69,18 @@ FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding"})
 """What says where a body ends, in lower case."""
 
 
-class _Unreadable(Exception):  # noqa: N818 - leaves this module as a fault
-    """Raised where the bytes can't be read on; `{}` in `why` stands for what is quoted."""
+def _bad(
+    why: str,
+    excerpt: bytes = b"",
+    *,
+    quoted: bytes | str = b"",
+    length: int = 80,
+    kind: str = "bad-http",
+) -> WireError:
+    """That the bytes can't be read on; `{}` in `why` stands for what is quoted."""
+    from mcptest.core.safe_text import show  # most servers never meet a fault
 
-    def __init__(
-        self,
-        why: str,
-        excerpt: bytes = b"",
-        *,
-        quoted: bytes | str = b"",
-        length: int = 80,
-        kind: str = "bad-http",
-    ) -> None:
-        super().__init__(why)
-        self.why = why
-        self.excerpt = excerpt
-        self.quoted = quoted
-        self.length = length
-        self.kind = kind
-
-    def as_fault(self) -> WireError:
-        # What describes a fault is loaded when there is one: most servers never meet any.
-        from mcptest.core.errors import ErrorKind
-        from mcptest.core.safe_text import show
-        from mcptest.wire.fault import WireError
-
-        detail = self.why.format(repr(show(self.quoted, self.length)))
-        return WireError(ErrorKind(self.kind), detail, self.excerpt)
+    return WireError(kind, why.format(repr(show(quoted, length))), excerpt)
 
 
 class ResponseHead:
@@ -196,8 +182,8 @@ class _MessageReader:
         try:
             while self._state != _DONE and _STEPS[self._state](self, events):
                 pass
-        except _Unreadable as unreadable:
-            self.fault = unreadable.as_fault()
+        except WireError as fault:
+            self.fault = fault
         return events
 
     # -- the head --------------------------------------------------------------------------
@@ -213,14 +199,12 @@ class _MessageReader:
         # Counted over all heads of a response: interim ones may be repeated without end.
         if self._head_bytes + size > self._limit:
             why = f"{what} are larger than {self._limit} bytes"
-            raise _Unreadable(why, data[start : start + 1000], kind=_HEADERS_TOO_LARGE)
+            raise _bad(why, data[start : start + 1000], kind=_HEADERS_TOO_LARGE)
         if end < 0:
             # Section 2.2 lets one take a lone newline for the end of a line, and we do not. Without
             # this check a head of such lines would be waited for until the deadline.
             if data.find(b"\n\n", start) >= 0:
-                raise _Unreadable(
-                    "the lines of the head end without a carriage return", data[start:]
-                )
+                raise _bad("the lines of the head end without a carriage return", data[start:])
             return None
         self._head_bytes += size
         self._place = end + 4
@@ -233,14 +217,14 @@ class _MessageReader:
         if coding is not None:
             # 3: may be an attempt to smuggle a request, and ought to be handled as an error.
             if length is not None:
-                raise _Unreadable("both Transfer-Encoding and Content-Length are given")
+                raise _bad("both Transfer-Encoding and Content-Length are given")
             # 4: where chunks are not the last coding, the length of a request can't be known.
             # Section 6.1: in HTTP/1.0 a Transfer-Encoding means that the framing is faulty.
             if coding.lower() != "chunked" or not modern:
-                raise _Unreadable("Transfer-Encoding {} can't be read", quoted=coding, length=40)
+                raise _bad("Transfer-Encoding {} can't be read", quoted=coding, length=40)
         # 5: an invalid Content-Length is an error that nothing can recover from.
         if length is not None and not _DIGITS.fullmatch(length):
-            raise _Unreadable("Content-Length is {}", quoted=length, length=40)
+            raise _bad("Content-Length is {}", quoted=length, length=40)
         if bodiless:  # 1: whatever the headers say
             self._state = _DONE
         elif coding is not None:  # 4
@@ -257,9 +241,9 @@ class _MessageReader:
         """How a message goes on that has a body and does not say how long it is."""
         raise NotImplementedError
 
-    def _too_large(self) -> _Unreadable:
+    def _too_large(self) -> WireError:
         why = f"the body is larger than {self._body_limit} bytes"
-        return _Unreadable(why, kind=_BODY_TOO_LARGE)
+        return _bad(why, kind=_BODY_TOO_LARGE)
 
     # -- the body --------------------------------------------------------------------------
 
@@ -313,10 +297,10 @@ class _MessageReader:
         line = self._data[self._place : end if end >= 0 else self._place + _CHUNK_LINE_LIMIT]
         match = _CHUNK_LINE.fullmatch(line)
         if len(line) >= _CHUNK_LINE_LIMIT or (end >= 0 and match is None):
-            raise _Unreadable("a chunk's size is {}", line, quoted=line, length=40)
+            raise _bad("a chunk's size is {}", line, quoted=line, length=40)
         if end < 0:
             if line and not _CHUNK_LINE.fullmatch(line.removesuffix(b"\r")):
-                raise _Unreadable("a chunk's size is {}", line, quoted=line, length=40)
+                raise _bad("a chunk's size is {}", line, quoted=line, length=40)
             return False
         assert match is not None
         self._left = int(match[1], 16)
@@ -334,7 +318,7 @@ class _MessageReader:
     def _read_chunk_end(self, events: list[Any]) -> bool:
         mark = self._data[self._place : self._place + 2]
         if not b"\r\n".startswith(mark):
-            raise _Unreadable("a chunk is longer than its size said", self.rest[:1000])
+            raise _bad("a chunk is longer than its size said", self.rest[:1000])
         if len(mark) < 2:
             return False
         self._place += 2
@@ -397,24 +381,22 @@ class ResponseReader(_MessageReader):
         else:
             what = "before the last chunk"
         why = f"the connection was closed {what}"
-        self.fault = _Unreadable(why, self.rest, kind="truncated").as_fault()
+        self.fault = _bad(why, self.rest, kind="truncated")
 
     def _read_head(self, events: list[Any]) -> bool:
         start = self._data[self._place : self._place + 5]
         if not b"HTTP/".startswith(start):
-            raise _Unreadable("the answer is not HTTP", self.rest)
+            raise _bad("the answer is not HTTP", self.rest)
         lines = self._head_lines()
         if lines is None:
             return False
         match = _STATUS_LINE.fullmatch(lines[0])  # section 4
         if match is None:
-            raise _Unreadable("the status line is {}", lines[0], quoted=lines[0])
+            raise _bad("the status line is {}", lines[0], quoted=lines[0])
         status = int(match[2])
         # RFC 9110, section 7.8: a server switches only to a protocol that the client named.
         if status == 101:
-            raise _Unreadable(
-                "101 Switching Protocols, which nobody asked for", b"\r\n".join(lines)
-            )
+            raise _bad("101 Switching Protocols, which nobody asked for", b"\r\n".join(lines))
         headers = _fields(lines[1:])
         events.append(ResponseHead(status, (match[3] or b"").decode("latin-1"), headers))
         if status >= 200:
@@ -483,7 +465,7 @@ class RequestReader(_MessageReader):
         """The request did not come in time: that is a fault like any other."""
         held = (self._data[self._place :] + self._unread)[:1000]
         why = "the request did not come in time"
-        self.fault = _Unreadable(why, held, kind=_LATE).as_fault()
+        self.fault = _bad(why, held, kind=_LATE)
 
     def _read_head(self, events: list[Any]) -> bool:
         # Section 2.2: a server ought to ignore an empty line before the request line.
@@ -497,9 +479,9 @@ class RequestReader(_MessageReader):
         # Section 3.2: a 400 for a request of HTTP/1.1 without a Host, and for any with two.
         hosts = sum(name.lower() == "host" for name, _ in headers)
         if hosts > 1:
-            raise _Unreadable(f"there are {hosts} Host headers", b"\r\n".join(lines))
+            raise _bad(f"there are {hosts} Host headers", b"\r\n".join(lines))
         if modern and not hosts:
-            raise _Unreadable("the Host header is missing", b"\r\n".join(lines))
+            raise _bad("the Host header is missing", b"\r\n".join(lines))
         self.head = RequestHead(method, target, headers, modern)
         self._frame_body(headers, modern=modern)
         events.append(self.head)
@@ -511,16 +493,16 @@ class RequestReader(_MessageReader):
         """Section 3: one space between its parts, and nothing else. An invalid one is a 400."""
         match = _REQUEST_LINE.fullmatch(line)
         if match is None:
-            raise _Unreadable("the request line is {}", line, quoted=line)
+            raise _bad("the request line is {}", line, quoted=line)
         method, target = match[1].decode("ascii"), match[2].decode("latin-1")
         # Section 3.2 has other forms: for proxies that a client was told of, and `OPTIONS *`.
         if not target.startswith("/"):
-            raise _Unreadable("the target {} is no path", line, quoted=target)
+            raise _bad("the target {} is no path", line, quoted=target)
         # RFC 9110, section 15.6.6 has a status for another major version. Another minor one
         # is read like the highest that is known (section 2.5 there).
         if match[3] != b"1":
             self._other_version = True
-            raise _Unreadable("only HTTP/1.1 is spoken here", line)
+            raise _bad("only HTTP/1.1 is spoken here", line)
         return method, target, match[4] != b"0"
 
     def _without_length(self) -> int:
@@ -533,7 +515,7 @@ def _fields(lines: list[bytes]) -> Headers:
     for line in lines:
         match = _FIELD.fullmatch(line)
         if match is None:
-            raise _Unreadable(_why_bad_field(line), line, quoted=line)
+            raise _bad(_why_bad_field(line), line, quoted=line)
         name, value = match.groups()
         headers.append((name.decode("ascii"), value.rstrip(b" \t").decode("latin-1")))
     return tuple(headers)
@@ -556,7 +538,7 @@ def _framing_facts(headers: Headers) -> dict[str, str]:
         key = name.lower()
         if key in FRAMING_HEADERS:
             if key in facts:
-                raise _Unreadable(f"{name} is given twice")
+                raise _bad(f"{name} is given twice")
             facts[key] = value
     return facts
 
