@@ -165,9 +165,12 @@ def test_every_rogue_is_in_the_table_once() -> None:
 def test_a_flood_on_stderr_is_counted_where_it_is_not_recorded(pids: Path) -> None:
     case = next(case for case in CASES if case.name == "stderr-flood")
     seen = Witness()
-    with Stdio(command(case), sink=seen, env={"ROGUE_PIDS": str(pids)}) as server:
+    server = Stdio(command(case), sink=seen, env={"ROGUE_PIDS": str(pids)})
+    try:
         server.open(Deadline.after(BOUND))
         assert talk(server, case) == "answered"
+    finally:
+        server.close(Deadline.after(CLOSE))
     (note,) = [record for record in seen.others if isinstance(record, Note)]
     left_out = int(note.text.split()[0])
     assert 98 << 20 < left_out < 100 << 20

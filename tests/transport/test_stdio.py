@@ -26,8 +26,18 @@ def soon() -> Deadline:
     return Deadline.after(15)
 
 
-def python(code: str, sink: Callable[[AnyRecord], None] = discard, **options: object) -> Stdio:
-    server = Stdio([sys.executable, "-I", "-S", "-c", code], sink=sink, **options)  # type: ignore[arg-type]  # passed on
+class Closing(Stdio):
+    """One that is closed at the end of a block."""
+
+    def __enter__(self) -> Closing:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close(Deadline.after(5))
+
+
+def python(code: str, sink: Callable[[AnyRecord], None] = discard, **options: object) -> Closing:
+    server = Closing([sys.executable, "-I", "-S", "-c", code], sink=sink, **options)  # type: ignore[arg-type]  # passed on
     server.open(soon())
     return server
 

@@ -70,7 +70,7 @@ def request_of(pending: Pending) -> dict[str, Any]:
 
 # -- One conversation over one transport ---------------------------------------------------------
 
-_STRAYS_KEPT = 20
+_SECOND_ANSWERS_KEPT = 20
 _NOTIFICATIONS_KEPT = 1_000
 _NOTIFICATION_BYTES_KEPT = 8 * MEBIBYTE
 _RESUMPTIONS = 5
@@ -128,7 +128,7 @@ class Connection:
         self._pending: dict[Any, Pending] = {}
         self._by_stream: dict[int, list[Pending]] = {}
         """Whom a stream is for: several where a batch was sent."""
-        self._strays: deque[str] = deque(maxlen=_STRAYS_KEPT)
+        self._last_stray = ""
         self._strays_seen = 0
         self._last_unusable = 0
         """The number of the last stray that may have been meant as the answer to what waits."""
@@ -141,7 +141,7 @@ class Connection:
         self._given_up_on = IdSet()
         self.has_given_up = False
         """Whether a request of ours was not answered in its time."""
-        self._second_answers: deque[Message] = deque(maxlen=_STRAYS_KEPT)
+        self._second_answers: deque[Message] = deque(maxlen=_SECOND_ANSWERS_KEPT)
         self._to_resume: list[tuple[Deadline, Pending]] = []
         self._waiting_until: Deadline | None = None
         self._answer_by: Deadline | None = None
@@ -346,9 +346,9 @@ class Connection:
         parts = []
         seen = self._strays_seen - since
         if seen == 1:
-            parts.append(f"only came: {self._strays[-1]}")
+            parts.append(f"only came: {self._last_stray}")
         elif seen:
-            parts.append(f"{seen} unusable messages, last: {self._strays[-1]}")
+            parts.append(f"{seen} unusable messages, last: {self._last_stray}")
         if self.notifications_seen:
             parts.append(f"{self.notifications_seen} notifications came")
         return "; ".join(parts) or NOTHING_CAME
@@ -501,7 +501,7 @@ class Connection:
         self._last_unusable = self._strays_seen
 
     def _stray(self, description: str) -> None:
-        self._strays.append(description)
+        self._last_stray = description
         self._strays_seen += 1
 
     def _take_fact(self, record: AnyRecord) -> None:

@@ -116,41 +116,40 @@ class Met(msgspec.Struct, frozen=True):
     transport: TransportName
 
 
-class HeldSink:
+class HeldSink(msgspec.Struct, eq=False):
     """The sink of a connection. It can keep what it is told until it is known what that was."""
 
-    def __init__(self, sink: Sink, begin: Callable[[], None]) -> None:
-        self._sink = sink
-        self._begin = begin
-        self._kept: list[AnyRecord] | None = None
-        self._size = 0
-        self._has_ended = False
+    sink: Sink
+    begin: Callable[[], None]
+    kept: list[AnyRecord] | None = None
+    size: int = 0
+    has_ended: bool = False
 
     def __call__(self, record: AnyRecord) -> None:
-        if self._has_ended:
+        if self.has_ended:
             return
-        if self._kept is None:
-            self._sink(record)
+        if self.kept is None:
+            self.sink(record)
             return
-        self._kept.append(record)
-        self._size += _RECORD_COST + (len(record.raw) if type(record) is Frame else 0)
-        if self._size > _HELD:  # who says that much before its first answer is told of at once
+        self.kept.append(record)
+        self.size += _RECORD_COST + (len(record.raw) if type(record) is Frame else 0)
+        if self.size > _HELD:  # who says that much before its first answer is told of at once
             self.release()
 
     def hold(self) -> None:
-        self._kept = []
+        self.kept = []
 
     def release(self) -> None:
         """It belongs to a session, or there is none: pass on what was kept, and what follows."""
-        kept, self._kept = self._kept, None
-        if kept or (kept is not None and not self._has_ended):
-            self._begin()
+        kept, self.kept = self.kept, None
+        if kept or (kept is not None and not self.has_ended):
+            self.begin()
             for record in kept:
-                self._sink(record)
+                self.sink(record)
 
     def end(self) -> None:
         """Take no more. What was kept may still be released."""
-        self._has_ended = True
+        self.has_ended = True
 
 
 class Approach:

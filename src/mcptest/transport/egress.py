@@ -14,9 +14,10 @@ import os
 import re
 import socket
 import threading
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
+
+import msgspec
 
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import Deadline
@@ -30,8 +31,7 @@ _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 _KEPT = "%/:=&?~#+!$,;'@()*[]-._"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     scheme: str
     host: str
     port: int
@@ -46,8 +46,7 @@ class Origin:
         return f"{self.scheme}://{self.authority}"
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+class Url(msgspec.Struct, frozen=True):
     origin: Origin
     target: str
     """Path and query, as the request line carries them."""
@@ -121,13 +120,12 @@ class Address(NamedTuple):
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-class Egress:
+class Egress(msgspec.Struct):
     """The way to one server."""
 
-    def __init__(self, origin: Origin) -> None:
-        self.origin = origin
-        self.address: Address | None = None
-        """The one that worked before."""
+    origin: Origin
+    address: Address | None = None
+    """The one that worked before."""
 
     def connect(self, deadline: Deadline) -> socket.socket:
         """The first connection: tries the addresses and keeps the one that answers."""

@@ -15,7 +15,6 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Self
 
 from mcptest.core.capture import (
     FORCED,
@@ -114,7 +113,6 @@ DRAIN_READS = 16
 """How often they are read in any case: a full pipe is empty before that."""
 EXIT_GRACE_SECONDS = 0.5
 """A closed pipe is most often the first sign of an exit: how long we wait to know."""
-CLOSE_SECONDS = 5.0
 CLOSE_BYTES = 32 * 1024 * 1024
 """What a server may still say once its stdin is closed: whoever says more is not about to end."""
 MESSAGE_BYTES = 1024
@@ -219,12 +217,6 @@ class Stdio:
         self._poll.register(self._stderr, select.POLLIN)
         if process.pidfd is not None:
             self._poll.register(process.pidfd, select.POLLIN)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close(Deadline.after(CLOSE_SECONDS))
 
     # Sending
 

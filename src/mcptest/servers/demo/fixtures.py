@@ -152,13 +152,13 @@ def test_elicitation(arguments: Obj, call: Call) -> Body:
 
 def url_eliciting_tool(arguments: Obj, call: Call) -> Body:
     named = not call.knows(versions.V2026_07_28)
-    identifier = f"page-{call.world.next_number()}" if named else None
+    identifier = f"page-{next(call.world.numbers)}" if named else None
     words = yield from send_user_to(PAGE_URL, identifier)
     if identifier is None:
         return text(words)
     # That page was dealt with, and there is one more: then the call is to be made again.
     call.notify("notifications/elicitation/complete", {"elicitationId": identifier})
-    identifier = f"page-{call.world.next_number()}"
+    identifier = f"page-{next(call.world.numbers)}"
     next_page = {"mode": "url", "message": "One more page.", "url": PAGE_URL}
     pages = {"elicitations": [{**next_page, "elicitationId": identifier}]}
     raise Refusal(URL_ELICITATION_REQUIRED, "There is one more page to open", pages)

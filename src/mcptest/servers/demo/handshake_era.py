@@ -7,6 +7,8 @@ and all else is refused with -32600; once `initialize` was answered requests are
 
 from __future__ import annotations
 
+from itertools import count
+
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import (
     ClientQuestion,
@@ -70,7 +72,7 @@ class HandshakeSession:
         self.level = DEFAULT_LEVEL
         self._subscribed: set[str] = set()
         self._asks: dict[int, tuple[ToolJob, ClientQuestion, Timer]] = {}
-        self._last_ask = 0
+        self._numbers = count(1)
 
     def take(self, value: Any, way_back: Callable[[Any, InFlight], ServerExchange]) -> bool:
         """Take whatever came; whether there is something to answer in it.
@@ -215,8 +217,7 @@ class HandshakeSession:
         if reason is not None:
             job.fail(ToolFailure(reason))
             return
-        self._last_ask += 1
-        number = self._last_ask
+        number = next(self._numbers)
         message = {"jsonrpc": "2.0", "id": number, "method": ask.method}
         if ask.params:
             message["params"] = ask.params

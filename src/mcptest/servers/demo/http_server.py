@@ -615,7 +615,7 @@ def run_http(options: Options, content: Content | None = None) -> int:
         world.end_subscriptions()
     finally:
         listener.close()
-        world.close()
+        world.content.close()
     return 0
 
 

@@ -202,4 +202,4 @@ def run_stdio(options: Options, content: Content | None = None) -> None:
     try:
         StdioConnection(world).run()
     finally:
-        world.close()
+        world.content.close()

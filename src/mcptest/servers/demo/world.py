@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from itertools import islice
+from itertools import count, islice
 
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import ToolFailure
@@ -221,7 +221,8 @@ class World:
         self.loop = loop
         self.folder = MemoryFolder() if options.root is None else Folder(options.root)
         self.counter: int = 0
-        self._last_number = 0
+        self.numbers = count(1)
+        """Each is given out once."""
         self.secret = os.urandom(32)
         """Signs `requestState`; a state of another process is refused like a forged one."""
         self.tasks: dict[str, Task] = {}
@@ -258,11 +259,6 @@ class World:
             if value is not None and name not in self.options.hide
         }
 
-    def next_number(self) -> int:
-        """A number that nobody else gets."""
-        self._last_number += 1
-        return self._last_number
-
     def bump(self) -> int:
         self.counter += 1
         for updated in tuple(self.watchers.values()):
@@ -278,6 +274,3 @@ class World:
         """Tell every open subscription of the stateless era that it is over."""
         for listening in tuple(self.listening):
             listening.end()
-
-    def close(self) -> None:
-        self.content.close()
