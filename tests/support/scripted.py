@@ -115,22 +115,17 @@ class Scripted:
 
     # -- the streams of HTTP ---------------------------------------------------------------
 
-    def open_stream(
-        self,
-        deadline: Deadline,
-        headers: Mapping[str, str] = NO_HEADERS,
-        last_event_id: str | None = None,
+    def request(
+        self, method: str, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
     ) -> int:
-        self.opened_streams.append((dict(headers), last_event_id))
-        sent = Sent({}, dict(headers), self._stream())
-        self._react("GET" if last_event_id is None else "resume", sent)
-        assert sent.stream is not None
-        return sent.stream
-
-    def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
-        self.deleted.append(dict(headers))
-        sent = Sent({}, dict(headers), self._stream())
-        self._react("DELETE", sent)
+        fields = dict(headers)
+        last_event_id = fields.pop("Last-Event-ID", None)
+        if method == "DELETE":
+            self.deleted.append(fields)
+        else:
+            self.opened_streams.append((fields, last_event_id))
+        sent = Sent({}, fields, self._stream())
+        self._react(method if last_event_id is None else "resume", sent)
         assert sent.stream is not None
         return sent.stream
 

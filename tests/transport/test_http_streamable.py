@@ -267,7 +267,7 @@ def test_a_broken_stream_is_told_and_can_be_resumed_after_its_last_event() -> No
         assert troubles(records)[0].error == ErrorKind.CONNECTION_LOST.value
         assert isinstance(records[-1], StreamEnd)
         assert not records[-1].complete
-        stream = transport.open_stream(soon(), {"Mcp-Session-Id": "s"}, last_event_id="41")
+        stream = transport.request("GET", soon(), {"Mcp-Session-Id": "s", "Last-Event-ID": "41"})
         assert stream == 2
         assert messages(until_end(transport, stream)) == [PONG]
     assert [each.method for each in seen] == ["POST", "GET"]  # nothing was sent behind our back
@@ -289,7 +289,7 @@ def test_a_session_is_deleted_and_the_answer_told(status: str) -> None:
     seen: list[SeenRequest] = []
     answer = reply(b"", status, None) if "204" not in status else b"HTTP/1.1 204 N\r\n\r\n"
     with serving(remembering(seen, answer)) as server, connected(server) as transport:
-        records = until_end(transport, transport.delete_session(soon(), {"Mcp-Session-Id": "s"}))
+        records = until_end(transport, transport.request("DELETE", soon(), {"Mcp-Session-Id": "s"}))
     assert statuses(records) == [int(status[:3])]
     assert troubles(records) == []
     assert (seen[0].method, seen[0].headers["mcp-session-id"]) == ("DELETE", "s")
@@ -351,7 +351,7 @@ def test_a_standing_stream_takes_no_place_from_requests() -> None:
 
     with serving(script) as server, connected(server) as transport:
         for _ in range(40):
-            transport.open_stream(soon())
+            transport.request("GET", soon())
         assert messages(until_end(transport, transport.send(PING, soon()))) == [PONG]
 
 
@@ -389,7 +389,7 @@ def test_a_get_follows_every_redirect_within_the_server(status: int) -> None:
                 wire.send(SSE_HEAD + chunk(b"data: 1\n\n") + LAST_CHUNK)
 
     with serving(script) as server, connected(server) as transport:
-        assert messages(until_end(transport, transport.open_stream(soon()))) == [b"1"]
+        assert messages(until_end(transport, transport.request("GET", soon()))) == [b"1"]
 
 
 def test_interim_responses_are_noted_and_passed_over() -> None:
@@ -470,7 +470,7 @@ def test_closing_tells_of_streams_that_were_open_and_may_be_repeated() -> None:
 
     with serving(script) as server:
         with connected(server, records) as transport:
-            transport.open_stream(soon())
+            transport.request("GET", soon())
         transport.close(soon())
         with pytest.raises(PeerError, match="closed"):
             transport.send(PING, soon())

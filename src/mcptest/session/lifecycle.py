@@ -139,7 +139,7 @@ class HandshakeLifecycle(_BothEras):
         if self._listen:
             streams = http_streams(self._connection.transport)
             if streams is not None:
-                streams.open_stream(deadline, self.headers("", None))
+                streams.request("GET", deadline, self._headers)
 
     # -- during ----------------------------------------------------------------------------
 
@@ -191,7 +191,8 @@ class HandshakeLifecycle(_BothEras):
         """Take up a broken response stream where it stopped, by `Last-Event-ID`."""
         streams = http_streams(self._connection.transport)
         assert streams is not None  # only streamable HTTP numbers its streams and gives event ids
-        return streams.open_stream(deadline, self.headers("", None), pending.last_event_id)
+        last = {"Last-Event-ID": str(pending.last_event_id)}
+        return streams.request("GET", deadline, {**self._headers, **last})
 
     # -- ending ----------------------------------------------------------------------------
 
@@ -202,7 +203,7 @@ class HandshakeLifecycle(_BothEras):
             return
         with contextlib.suppress(PeerError):
             limit = deadline.within(_SHARE_OF_LEAVING)
-            stream = streams.delete_session(limit, self.headers("", None))
+            stream = streams.request("DELETE", limit, self._headers)
             self._connection.await_status(stream, "DELETE", limit)
 
 

@@ -8,7 +8,6 @@ session. What was found out about a server when it was met need not be found out
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar, Unpack
@@ -208,15 +207,8 @@ class LiveSession:
         """Whether its process has ended, as far as can be told without waiting."""
         if not self._is_prepared:
             return False
-        if self.tape.exited is not None:
-            return True
-        pid = getattr(self.client.connection.transport, "pid", None)
-        if pid is None or not hasattr(os, "waitid"):
-            return False
-        try:  # it stays in the process table until it is closed
-            return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:
-            return True
+        transport = self.client.connection.transport
+        return self.tape.exited is not None or bool(getattr(transport, "has_exited", False))
 
     @property
     def given_up(self) -> bool:

@@ -243,7 +243,7 @@ class Approach:
         if session and streams is not None:
             limit = Deadline.after(_LEAVING)
             with contextlib.suppress(PeerError, Stopped):
-                stream = streams.delete_session(limit, {"Mcp-Session-Id": session})
+                stream = streams.request("DELETE", limit, {"Mcp-Session-Id": session})
                 self.connection.await_status(stream, "DELETE", limit)
 
     def close(self, patience: float = _LEAVING) -> None:

@@ -60,7 +60,11 @@ class SeenProcess(msgspec.Struct, frozen=True):
     group: int
     session: int
     started: int
-    dead: bool
+    state: bytes
+
+    @property
+    def dead(self) -> bool:
+        return self.state in b"ZX"
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -76,7 +80,7 @@ def look_at(pid: int) -> SeenProcess | None:
     # The name, in parentheses, may hold anything: also spaces and parentheses.
     fields = stat[stat.rindex(b")") + 2 :].split()
     state, parent, group, session = fields[:4]
-    return SeenProcess(pid, int(parent), int(group), int(session), int(fields[19]), state in b"ZX")
+    return SeenProcess(pid, int(parent), int(group), int(session), int(fields[19]), state)
 
 
 def tree_of(root: int) -> Iterator[int]:

@@ -150,11 +150,8 @@ class ServerProcess:
     @property
     def is_stopped(self) -> bool:
         """Whether it was suspended, as by SIGSTOP, and so can't do anything."""
-        try:
-            with open(f"/proc/{self.pid}/stat", "rb") as file:  # noqa: PTH123 - one small read
-                return file.read().rpartition(b")")[2].split()[0] in b"Tt"
-        except (OSError, IndexError):
-            return False
+        seen = look_at(self.pid)
+        return seen is not None and seen.state in b"Tt"
 
     def note_descendants(self) -> None:
         """Remember who is below the server now: after its death they could not be told apart."""

@@ -192,6 +192,11 @@ class Stdio:
         return self._process.pid if self._process else None
 
     @property
+    def has_exited(self) -> bool:
+        """Whether the process has ended, as far as can be told without waiting."""
+        return self._process is not None and self._process.status() is not None
+
+    @property
     def is_clogged(self) -> bool:
         """Whether a line of ours could not be written to its end: the server does not read."""
         return bool(self._unsent)

@@ -408,7 +408,7 @@ def _fetch(course: Course, url: str) -> tuple[Asked, bytes]:
     deadline = Deadline.after(course.site.order.timeout)
     try:
         transport.open(deadline)
-        stream = transport.open_stream(deadline, {"Accept": "application/json"})
+        stream = transport.request("GET", deadline, {"Accept": "application/json"})
         while stream not in tape.ended and transport.receive(deadline):
             pass
     except PeerError as error:

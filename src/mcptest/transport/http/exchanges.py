@@ -170,7 +170,7 @@ class Exchanges:
     def warm_up(self, deadline: Deadline) -> None:
         """Make the first connection, so that a server that can't be reached is known at once."""
         if not self._pool.has_established:
-            self._pool.rest(self._pool.first(deadline))
+            self._pool.first(deadline)
 
     def submit(self, exchange: HttpExchange, deadline: Deadline) -> None:
         """Send the request now, or queue it while every connection is busy. Raises PeerError."""
@@ -241,7 +241,7 @@ class Exchanges:
 
     def _reusable(self) -> SocketConnection | None:
         """An idle connection that the server has not closed meanwhile."""
-        while (connection := self._pool.take_idle()) is not None:
+        while (connection := self._pool.find_idle()) is not None:
             try:
                 data = connection.read()
             except WireError:
@@ -395,7 +395,7 @@ class Exchanges:
         # A server that answered before it took the whole request can't be sent another.
         if reader.keep_alive and not (rest or connection.broken or connection.has_unsent):
             connection.used = True
-            self._pool.rest(connection)
+            connection.exchange = None
         else:
             self._pool.discard(connection)
         self._end(exchange)

@@ -182,7 +182,6 @@ class ConnectionPool:
         self._poll = select.poll()
         self._connections: dict[int, SocketConnection] = {}
         """By the descriptors of their sockets."""
-        self._idle: list[SocketConnection] = []
         self._paused: list[SocketConnection] = []
 
     def __contains__(self, connection: SocketConnection) -> bool:
@@ -197,13 +196,10 @@ class ConnectionPool:
     def has_established(self) -> bool:
         return any(each.established for each in self._connections.values())
 
-    def take_idle(self) -> SocketConnection | None:
-        return self._idle.pop() if self._idle else None
-
-    def rest(self, connection: SocketConnection) -> None:
-        """Keep a connection for the next exchange."""
-        connection.exchange = None
-        self._idle.append(connection)
+    def find_idle(self) -> SocketConnection | None:
+        """One that waits for its next exchange, the youngest first."""
+        ours = reversed(self._connections.values())
+        return next((each for each in ours if each.exchange is None and each.established), None)
 
     def first(self, deadline: Deadline) -> SocketConnection:
         """Connect and wait until requests can be written. Raises PeerError."""
@@ -244,8 +240,6 @@ class ConnectionPool:
         if connection is None or connection not in self:
             return
         del self._connections[connection.sock.fileno()]
-        if connection in self._idle:
-            self._idle.remove(connection)
         if connection in self._paused:
             self._paused.remove(connection)
         else:

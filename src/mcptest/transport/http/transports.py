@@ -80,21 +80,6 @@ class StreamableHttp:
         """POST one message. A header given as "" is left out; every other one can be replaced."""
         return self.request("POST", deadline, headers, payload)
 
-    def open_stream(
-        self,
-        deadline: Deadline,
-        headers: Mapping[str, str] = NO_HEADERS,
-        last_event_id: str | None = None,
-    ) -> int:
-        """GET the server's own stream, or take up a broken one after its last event."""
-        if last_event_id is not None:
-            headers = {**headers, "Last-Event-ID": last_event_id}
-        return self.request("GET", deadline, headers)
-
-    def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
-        """Tell the server that the session is over."""
-        return self.request("DELETE", deadline, headers)
-
     def request(
         self,
         method: str,
@@ -107,8 +92,9 @@ class StreamableHttp:
     ) -> int:
         """Send any request and return its stream, without waiting for the response.
 
-        It goes to the endpoint, or to another path of the same server. There is no way to another
-        one: the user's own headers may be secrets.
+        A GET asks for the server's own stream, or takes up a broken one after its last event; a
+        DELETE says that the session is over. It goes to the endpoint or another path of the same
+        server, and there is no way to any other: the user's own headers may be secrets.
         """
         self._check_open()
         while self._exchanges.is_backlogged and not deadline.expired:
@@ -220,7 +206,7 @@ class LegacySse:
     def open(self, deadline: Deadline) -> None:
         """GET the stream and wait for the event that says where to POST."""
         self._http.open(deadline)
-        self._stream = self._http.open_stream(deadline)
+        self._stream = self._http.request("GET", deadline)
         while self._endpoint is None:
             records = self._http.receive(deadline)
             self._ready += records
