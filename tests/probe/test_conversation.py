@@ -22,12 +22,12 @@ CAPABILITIES = PREFIX + "clientCapabilities"
 
 def stateless() -> StatelessLifecycle:
     connection = Client(Memory(lambda _: (), sink=discard)).connection
-    return StatelessLifecycle(connection, NEW, answers_for(()), {"name": "a", "version": "1"})
+    return StatelessLifecycle(connection, NEW, answers_for(()))
 
 
 def handshake() -> HandshakeLifecycle:
     connection = Client(Memory(lambda _: (), sink=discard)).connection
-    return HandshakeLifecycle(connection, OLD, answers_for(()), {"name": "a", "version": "1"})
+    return HandshakeLifecycle(connection, OLD, answers_for(()))
 
 
 def params(**check: Any) -> Any:

@@ -14,7 +14,6 @@ from typing import Any, Unpack
 
 import msgspec
 
-from mcptest import __version__
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline, Limits
 from mcptest.core.message import Kind, Message
@@ -110,7 +109,6 @@ class Client:
         transport: Transport | None = None,
         *,
         answers: Answers | None = None,
-        client_info: Mapping[str, Any] | None = None,
         limits: Limits = DEFAULT_LIMITS,
         timeout: float = 30.0,
         before_waiting: Callable[[], None] | None = None,
@@ -122,7 +120,6 @@ class Client:
         self._should_stop = should_stop
         self.timeout = timeout
         self._answers = answers if answers is not None else Answers()
-        self._info = client_info or {"name": "mcptest", "version": __version__}
         self._limits = limits
         self._lifecycle: Lifecycle | None = None
         self._header_schemas = HeaderSchemas()
@@ -136,7 +133,7 @@ class Client:
 
     def _lifecycle_of(self, connection: Connection, revision: Revision) -> Lifecycle:
         era = StatelessLifecycle if revision.era is Era.STATELESS else HandshakeLifecycle
-        return era(connection, revision, self._answers, self._info)
+        return era(connection, revision, self._answers)
 
     # -- beginning and ending --------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from mcptest import __version__
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.message import Kind, Message, id_key
@@ -50,30 +51,24 @@ def not_begun(method: str, answer: Message, why: str) -> PeerError:
     return PeerError(ErrorKind.PROTOCOL, f"{method} was refused: {why}")
 
 
+CLIENT_INFO = {"name": "mcptest", "version": __version__}
+"""Who we say that we are."""
 _CAPABILITIES_KEPT = 100
 """No revision has as many; a hostile server may declare any number."""
 
 
-class _BothEras:
+class _BothEras(msgspec.Struct, eq=False, dict=True):
     """What either lifecycle keeps of its session."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        revision: Revision,
-        answers: Answers,
-        client_info: Mapping[str, Any],
-        listen: bool = True,
-    ) -> None:
-        self._connection = connection
-        self.revision = revision
-        """The one that is offered; once the session has begun, the one that was agreed on."""
-        self._answers = answers
-        self._client_info = client_info
-        self._listen = listen
-        self.server = ServerFacts()
-        self.first_answer: Message | None = None
-        """The answer that began the session, as it came."""
+    connection: Connection
+    revision: Revision
+    """The one that is offered; once the session has begun, the one that was agreed on."""
+    answers: Answers
+    listens: bool = True
+    """Whether the stream is opened on which a server may talk unasked, over HTTP."""
+    server: ServerFacts = ServerFacts()
+    first_answer: Message | None = None
+    """The answer that began the session, as it came."""
 
     def forget(self) -> None:
         """What the server said about itself, but for the beginning of what it declares."""
@@ -97,17 +92,17 @@ class HandshakeLifecycle(_BothEras):
 
     def begin(self, deadline: Deadline) -> Pending:
         """Send `initialize` without waiting."""
-        self._connection.on_request = self._serve  # a ping may come before the answer
+        self.connection.on_request = self._serve  # a ping may come before the answer
         params = {
             "protocolVersion": self.revision.wire_version,
-            "capabilities": self._answers.capabilities(self.revision),
-            "clientInfo": self._client_info,
+            "capabilities": self.answers.capabilities(self.revision),
+            "clientInfo": CLIENT_INFO,
         }
-        return self._connection.request("initialize", params, deadline)
+        return self.connection.request("initialize", params, deadline)
 
     def finish(self, pending: Pending, deadline: Deadline) -> None:
         """Take the answer to `initialize` and complete the handshake."""
-        answer = self._connection.settle(pending, deadline)
+        answer = self.connection.settle(pending, deadline)
         result = answer.result
         if answer.kind is not Kind.RESULT or not isinstance(result, dict):
             why, error = show(answer.raw or str(answer.value), 200), answer.error
@@ -125,19 +120,19 @@ class HandshakeLifecycle(_BothEras):
             )
         self.revision = agreed
         self._session_id = pending.header("mcp-session-id")
-        if self._connection.transport.name in {"http", "sse"}:
+        if self.connection.transport.name in {"http", "sse"}:
             self._headers = handshake_headers(agreed, self._session_id)
         versions = (str(result.get("protocolVersion")),)
         self.server = _facts(result, result.get("serverInfo"), versions)
         self.first_answer = answer
-        self._connection.resume = self._resume
-        stream = self._connection.notify(
+        self.connection.resume = self._resume
+        stream = self.connection.notify(
             "notifications/initialized", None, deadline, self.headers("", None)
         )
         # Over HTTP another request could overtake it on a second connection.
-        self._connection.await_status(stream, "notifications/initialized", deadline)
-        if self._listen:
-            streams = http_streams(self._connection.transport)
+        self.connection.await_status(stream, "notifications/initialized", deadline)
+        if self.listens:
+            streams = http_streams(self.connection.transport)
             if streams is not None:
                 streams.request("GET", deadline, self._headers)
 
@@ -160,36 +155,36 @@ class HandshakeLifecycle(_BothEras):
     def cancel(self, pending: Pending, reason: str, deadline: Deadline) -> None:
         params = {"requestId": pending.id, "reason": reason}
         pending.cancelled = True
-        self._connection.forget(pending)
-        self._connection.notify("notifications/cancelled", params, deadline, self.headers("", None))
+        self.connection.forget(pending)
+        self.connection.notify("notifications/cancelled", params, deadline, self.headers("", None))
 
     def subscribe(self, uri: str, deadline: Deadline) -> Pending:
         """Ask for updates of one resource. The pending request is what carries the subscription."""
         pending = self._request("resources/subscribe", {"uri": uri}, deadline)
-        self._connection.settle(pending, deadline)
+        self.connection.settle(pending, deadline)
         return pending
 
     def unsubscribe(self, subscription: Pending, deadline: Deadline) -> Message:
         """End a subscription; the answer, where the era asks for one."""
         pending = self._request("resources/unsubscribe", subscription.params, deadline)
-        return self._connection.settle(pending, deadline)
+        return self.connection.settle(pending, deadline)
 
     def log_level(self, level: str, deadline: Deadline) -> Message:
         """From now on ask for log messages of at least this level; the answer, if one is due."""
         pending = self._request("logging/setLevel", {"level": level}, deadline)
-        return self._connection.settle(pending, deadline)
+        return self.connection.settle(pending, deadline)
 
     def _request(self, method: str, params: Params, deadline: Deadline) -> Pending:
-        return self._connection.request(method, params, deadline, self._headers)
+        return self.connection.request(method, params, deadline, self._headers)
 
     def _serve(self, message: Message) -> None:
         """Answer a request of the server's at once."""
-        outcome = self._answers.reply_to(message, self.revision)
-        self._connection.answer(message.id, outcome, self.headers("", None))
+        outcome = self.answers.reply_to(message, self.revision)
+        self.connection.answer(message.id, outcome, self.headers("", None))
 
     def _resume(self, pending: Pending, deadline: Deadline) -> int:
         """Take up a broken response stream where it stopped, by `Last-Event-ID`."""
-        streams = http_streams(self._connection.transport)
+        streams = http_streams(self.connection.transport)
         assert streams is not None  # only streamable HTTP numbers its streams and gives event ids
         last = {"Last-Event-ID": str(pending.last_event_id)}
         return streams.request("GET", deadline, {**self._headers, **last})
@@ -198,13 +193,13 @@ class HandshakeLifecycle(_BothEras):
 
     def leave(self, deadline: Deadline) -> None:
         """Say goodbye where the era has a way to. Never raises for what the peer does."""
-        streams = http_streams(self._connection.transport)
-        if not self._session_id or streams is None or is_clogged(self._connection.transport):
+        streams = http_streams(self.connection.transport)
+        if not self._session_id or streams is None or is_clogged(self.connection.transport):
             return
         with contextlib.suppress(PeerError):
             limit = deadline.within(_SHARE_OF_LEAVING)
             stream = streams.request("DELETE", limit, self._headers)
-            self._connection.await_status(stream, "DELETE", limit)
+            self.connection.await_status(stream, "DELETE", limit)
 
 
 def _facts(result: Mapping[str, Any], info: Any, versions: Any) -> ServerFacts:
@@ -234,8 +229,8 @@ class StatelessLifecycle(_BothEras):
         """What every request carries."""
         return {
             PREFIX + "protocolVersion": self.revision.wire_version,
-            PREFIX + "clientInfo": self._client_info,
-            PREFIX + "clientCapabilities": self._answers.capabilities(self.revision),
+            PREFIX + "clientInfo": CLIENT_INFO,
+            PREFIX + "clientCapabilities": self.answers.capabilities(self.revision),
         }
 
     # -- beginning -------------------------------------------------------------------------
@@ -246,8 +241,8 @@ class StatelessLifecycle(_BothEras):
 
     def finish(self, pending: Pending, deadline: Deadline) -> None:
         """Take the answer to `server/discover`."""
-        self._connection.on_request = None  # this era has no requests of servers, so no answers
-        answer = self._connection.settle(pending, deadline)
+        self.connection.on_request = None  # this era has no requests of servers, so no answers
+        answer = self.connection.settle(pending, deadline)
         if _code(answer) == UNSUPPORTED_VERSION:
             raise self._unsupported(answer)
         if not is_discovery(answer):
@@ -279,7 +274,7 @@ class StatelessLifecycle(_BothEras):
     def headers(
         self, method: str, params: Params, input_schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, str]:
-        if http_streams(self._connection.transport) is None:
+        if http_streams(self.connection.transport) is None:
             return {}
         return stateless_headers(
             self.revision, {"method": method, "params": params or {}}, input_schema
@@ -313,7 +308,7 @@ class StatelessLifecycle(_BothEras):
     def _input(self, asked: Any) -> Any:
         method = asked.get("method") if isinstance(asked, dict) else None
         params = asked.get("params") if isinstance(asked, dict) else None
-        outcome = self._answers.answer(str(method), params if isinstance(params, dict) else {})
+        outcome = self.answers.answer(str(method), params if isinstance(params, dict) else {})
         if "result" not in outcome:
             raise PeerError(
                 ErrorKind.PROTOCOL,
@@ -323,14 +318,14 @@ class StatelessLifecycle(_BothEras):
 
     def cancel(self, pending: Pending, reason: str, deadline: Deadline) -> None:
         pending.cancelled = True
-        self._connection.forget(pending)
-        streams = http_streams(self._connection.transport)
+        self.connection.forget(pending)
+        streams = http_streams(self.connection.transport)
         if streams is not None:
             if pending.stream is not None:
                 streams.abandon(pending.stream)
             return
         params = {"requestId": pending.id, "reason": reason}
-        self._connection.notify("notifications/cancelled", params, deadline)
+        self.connection.notify("notifications/cancelled", params, deadline)
 
     def subscribe(self, uri: str, deadline: Deadline) -> Pending:
         return self.listen({"resourceSubscriptions": [uri]}, deadline)
@@ -345,10 +340,10 @@ class StatelessLifecycle(_BothEras):
             told = message.method == "notifications/subscriptions/acknowledged"
             return told and id_key(named) == id_key(pending.id)
 
-        while not pending.done and not any(map(is_acknowledged, self._connection.notifications)):
-            if not self._connection.pump(deadline):
-                self._connection.forget(pending)
-                came = self._connection.what_came_instead(pending.sent_after)
+        while not pending.done and not any(map(is_acknowledged, self.connection.notifications)):
+            if not self.connection.pump(deadline):
+                self.connection.forget(pending)
+                came = self.connection.what_came_instead(pending.sent_after)
                 words = "no acknowledgement of subscriptions/listen within"
                 raise PeerError(ErrorKind.TIMEOUT, f"{words} {deadline.limit:g} s; {came}")
         if pending.failure is not None:
@@ -357,7 +352,7 @@ class StatelessLifecycle(_BothEras):
 
     def _request(self, method: str, params: Params, deadline: Deadline) -> Pending:
         sent = self.prepare(params)
-        return self._connection.request(method, sent, deadline, self.headers(method, sent))
+        return self.connection.request(method, sent, deadline, self.headers(method, sent))
 
     def unsubscribe(self, subscription: Pending, deadline: Deadline) -> None:
         if not subscription.done:  # only what is under way can be cancelled

@@ -152,19 +152,19 @@ class HeldSink(msgspec.Struct, eq=False):
         self.has_ended = True
 
 
-class Approach:
+class Approach(msgspec.Struct, eq=False):
     """One connection on which a session was asked for, and what came of it."""
 
-    def __init__(self, connection: Connection, held: HeldSink) -> None:
-        self.connection = connection
-        self.held = held
-        self.lifecycle: Lifecycle | None = None
-        self.pending: Pending | None = None
-        self.since = self.asked_at = now()
-        self.stood_beside = False
-        """Whether another process of the server ran at the same time."""
-        self._failure: PeerError | None = None
-        self._is_open = False
+    connection: Connection
+    held: HeldSink
+    lifecycle: Lifecycle | None = None
+    pending: Pending | None = None
+    since: float = msgspec.field(default_factory=now)
+    asked_at: float = 0.0
+    stood_beside: bool = False
+    """Whether another process of the server ran at the same time."""
+    failure: PeerError | None = None
+    is_open: bool = False
 
     @property
     def transport(self) -> Transport:
@@ -178,7 +178,7 @@ class Approach:
     def trouble(self) -> PeerError | None:
         """Why no answer can come."""
         failed_later = self.pending.failure if self.pending is not None else None
-        return self._failure or failed_later
+        return self.failure or failed_later
 
     @property
     def is_settled(self) -> bool:
@@ -205,33 +205,32 @@ class Approach:
 
     def open(self, deadline: Deadline) -> None:
         """Raises PeerError when there is no connection to be had."""
-        if not self._is_open:
+        if not self.is_open:
             self.held.hold()
             self.since = now()
-            self._is_open = True
+            self.is_open = True
             self.transport.open(deadline)
 
     def begin(self, lifecycle: Lifecycle, deadline: Deadline) -> None:
-        """Open the connection and ask. Raises PeerError when there is none to be had."""
+        """Ask on a connection that is open."""
         self.lifecycle = lifecycle
-        self.open(deadline)
         self.asked_at = now()
         try:
             self.pending = lifecycle.begin(deadline)
         except PeerError as error:
-            self._failure = error  # whoever waits for the answer is told
+            self.failure = error  # whoever waits for the answer is told
 
     def listen(self, deadline: Deadline) -> None:
         """Take in what comes, until something did or the deadline passed."""
         try:
             self.connection.pump(deadline)
         except PeerError as error:
-            self._failure = error
+            self.failure = error
 
     def finish(self, deadline: Deadline) -> None:
         """Complete the beginning. Raises PeerError with the reason why there is no session."""
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
         assert self.lifecycle is not None
         assert self.pending is not None
         self.lifecycle.finish(self.pending, deadline)

@@ -128,7 +128,7 @@ def _outcome_problems(
         yield Problem(Flaw.ERROR_MESSAGE, reason, "/error/message")
 
 
-_ARRAYS = {
+ARRAYS = {
     "tools/list": "tools",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
@@ -148,7 +148,7 @@ def _mistyped_members(method: str, result: Mapping[str, Any]) -> Iterator[Proble
             reason = f"result.capabilities is {_a(capabilities)}, not an object"
             yield Problem(Flaw.RESULT_TYPE, reason, "/result/capabilities")
         return
-    member = _ARRAYS.get(method)
+    member = ARRAYS.get(method)
     items = result.get(member) if member else None
     if not isinstance(items, list | None):
         reason = f"result.{member} is {_a(items)}, not an array"

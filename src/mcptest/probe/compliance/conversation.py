@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from mcptest import __version__
 from mcptest.core.capture import AnyRecord, Frame, Headers, Trouble
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import MEBIBYTE, Deadline
@@ -24,7 +23,13 @@ from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.session.answers import Answers
 from mcptest.session.connection import Pending, Stopped, encode, request_of
-from mcptest.session.lifecycle import PREFIX, HandshakeLifecycle, Lifecycle, StatelessLifecycle
+from mcptest.session.lifecycle import (
+    CLIENT_INFO,
+    PREFIX,
+    HandshakeLifecycle,
+    Lifecycle,
+    StatelessLifecycle,
+)
 from mcptest.session.live import LiveSession
 from mcptest.session.tape import Tape
 from mcptest.suite.observed import SeenExchange
@@ -162,7 +167,7 @@ def changed_headers(headers: Mapping[str, Any]) -> dict[str, str]:
 def _first_params(revision: Revision) -> dict[str, Any]:
     """What a client without capabilities says in `initialize`."""
     version = revision.wire_version
-    return {"protocolVersion": version, "capabilities": {}, "clientInfo": _CLIENT_INFO}
+    return {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT_INFO}
 
 
 def _params(check: SentCheck, lifecycle: Lifecycle, revision: Revision) -> dict[str, Any] | None:
@@ -354,7 +359,6 @@ AT_WORK = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/resul
 """Requests that may take their time: only the timeout bounds them."""
 _MADE_UP = ("unknown_tool", "unknown_prompt", "unknown_uri", "unknown_task")
 """Unless they are about something that there is not."""
-_CLIENT_INFO = {"name": "mcptest", "version": __version__}
 
 
 class Conversation:
@@ -433,14 +437,13 @@ class Conversation:
             return self.client.lifecycle
         if self._own_lifecycle is None:
             era = HandshakeLifecycle if self.revision.era is Era.HANDSHAKE else StatelessLifecycle
-            known = (self.revision, self.answers, _CLIENT_INFO)
-            self._own_lifecycle = era(self.client.connection, *known)
+            self._own_lifecycle = era(self.client.connection, self.revision, self.answers)
         return self._own_lifecycle
 
     def begin_without_listening(self, deadline: Deadline) -> None:
         """Begin a session without the stream on which a server may talk unasked."""
-        connection, known = self.client.connection, (self.revision, self.answers, _CLIENT_INFO)
-        lifecycle = HandshakeLifecycle(connection, *known, listen=False)
+        connection = self.client.connection
+        lifecycle = HandshakeLifecycle(connection, self.revision, self.answers, listens=False)
         lifecycle.finish(lifecycle.begin(deadline), deadline)
         connection.on_request = self._take_request
         self._own_lifecycle = lifecycle
