@@ -104,7 +104,7 @@ def _reversed_every_other_time(table: Any) -> Any:
         tools = features.offered_tools(call)
         return tools[::-1] if state["turned"] else tools
 
-    in_order = features._listing("tools", turned)
+    in_order = features.listing("tools", turned)
 
     def listing(call: Any) -> Any:
         if "cursor" not in call.params:

@@ -46,20 +46,20 @@ def completion(call: Call) -> Obj:
     return complete(call, call.params["ref"], wanted["name"], wanted["value"])
 
 
-def _listing(name: str, offered: Callable[[Call], Iterable[Any]]) -> Handler:
+def listing(name: str, offered: Callable[[Call], Iterable[Any]]) -> Handler:
     """What serves a list, whose items know how they are shown in each revision."""
     return lambda call: page_of(call, name, [item.describe(call.version) for item in offered(call)])
 
 
 HANDLERS: dict[str, Handler] = {
-    "tools/list": _listing("tools", offered_tools),
+    "tools/list": listing("tools", offered_tools),
     "tools/call": run_tool,
-    "resources/list": _listing("resources", lambda call: call.world.content.resources),
-    "resources/templates/list": _listing(
+    "resources/list": listing("resources", lambda call: call.world.content.resources),
+    "resources/templates/list": listing(
         "resourceTemplates", lambda call: call.world.content.templates
     ),
     "resources/read": lambda call: {"contents": [read_resource(wanted_uri(call), call.world)]},
-    "prompts/list": _listing("prompts", offered_prompts),
+    "prompts/list": listing("prompts", offered_prompts),
     "prompts/get": prompt,
     "completion/complete": completion,
 }

@@ -97,10 +97,6 @@ def test_input_required_result_capabilities(arguments: Obj, call: Call) -> Body:
     return text(f"{len(asks)} questions were answered.")
 
 
-def _with_arguments(world: World, arguments: dict[str, str]) -> list[Obj]:
-    return [says("user", f"The first is {arguments['arg1']}, the second {arguments['arg2']}.")]
-
-
 def _in_context() -> Generator[Any, Any, str]:
     fields = {"context": {**_TEXT, "title": "Context"}}
     content = yield from ask_form("user_context", "In which context?", fields)
@@ -191,7 +187,7 @@ def header_tool(arguments: Obj, call: Call) -> Obj:
 
 
 def test_reconnection(arguments: Obj, call: Call) -> Body:
-    call.pause_stream()
+    call.exchange.pause()
     yield 0.05
     return text("Welcome back.")
 
@@ -226,14 +222,13 @@ TOOLS = declared_tools(
     test_input_required_result_capabilities,
     roots_tool=list_roots,
 )
-PROMPTS: tuple[Prompt, ...] = (
-    declared_prompt(_OFFERS, "test_prompt_with_image"),
-    declared_prompt(_OFFERS, "test_prompt_with_embedded_resource", messages=_embedded),
-    declared_prompt(_OFFERS, "audio_prompt"),
-    declared_prompt(_OFFERS, "failing_prompt", messages=_fails),
-    declared_prompt(_OFFERS, "test_simple_prompt"),
-    declared_prompt(_OFFERS, "test_prompt_with_arguments", messages=_with_arguments),
-    declared_prompt(_OFFERS, "test_input_required_result_prompt", asks=_in_context),
+_PROMPT_CODE: dict[str, dict[str, Any]] = {
+    "test_prompt_with_embedded_resource": {"messages": _embedded},
+    "failing_prompt": {"messages": _fails},
+    "test_input_required_result_prompt": {"asks": _in_context},
+}
+PROMPTS: tuple[Prompt, ...] = tuple(
+    declared_prompt(_OFFERS, name, **_PROMPT_CODE.get(name, {})) for name in _OFFERS["prompts"]
 )
 RESOURCES = tuple(Resource(**one) for one in _OFFERS["resources"])
 TEMPLATES = (

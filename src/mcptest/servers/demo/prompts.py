@@ -60,10 +60,6 @@ class Prompt(Declared):
         raise Refusal(INVALID_PARAMS, f"Prompt {self.name} has no argument {name[:80]!r}")
 
 
-def _greet(world: World, arguments: dict[str, str]) -> list[Obj]:
-    return [says("user", f"Please greet {arguments['name']} in one friendly sentence.")]
-
-
 def _review(world: World, arguments: dict[str, str]) -> list[Obj]:
     language = arguments.get("language", "")
     kind = f"this {language} code" if language else "this code"
@@ -71,18 +67,20 @@ def _review(world: World, arguments: dict[str, str]) -> list[Obj]:
 
 
 def declared_prompt(offers: Obj, name: str, **code: Any) -> Prompt:
-    """The prompt of this name, as the offers have it; `code` is what it says, where that is not
-    fixed, or what it asks."""
+    """The prompt of this name, as the offers have it; `code` is what it says, where they don't tell
+    that, or what it asks."""
     about = dict(offers["prompts"][name])
-    said = about.pop("messages", None)
-    if said is not None:
-        code["messages"] = lambda world, arguments: said
+    words, said = about.pop("says", None), about.pop("messages", None)
+    if words is not None:
+        code["messages"] = lambda world, given: [says("user", words.format_map(given))]
+    elif said is not None:
+        code["messages"] = lambda world, given: said
     arguments = tuple(Argument(**one) for one in about.get("arguments", ()))
     return Prompt(name, **{**about, "arguments": arguments, **code})
 
 
 PROMPTS: tuple[Prompt, ...] = (
-    declared_prompt(DEMO, "greet", messages=_greet),
+    declared_prompt(DEMO, "greet"),
     declared_prompt(DEMO, "review", messages=_review),
     declared_prompt(DEMO, "with_image"),
 )

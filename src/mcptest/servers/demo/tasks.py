@@ -7,7 +7,7 @@ import time
 
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import ServerExchange, Until, perform
-from mcptest.servers.demo.features import page_of
+from mcptest.servers.demo.features import listing
 from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -174,10 +174,6 @@ def task_result(call: Call) -> Body:
     return {**task.result, "_meta": {RELATED: {"taskId": task.identifier}}}
 
 
-def list_tasks(call: Call) -> Obj:
-    return page_of(call, "tasks", [one.describe(call.version) for one in _tasks_of(call).values()])
-
-
 def update_task(call: Call) -> Obj:
     _find(call)
     return {}
@@ -219,7 +215,7 @@ def _now() -> str:
 CORE_METHODS: dict[str, Handler] = {
     "tasks/get": get_task,
     "tasks/result": task_result,
-    "tasks/list": list_tasks,
+    "tasks/list": listing("tasks", lambda call: _tasks_of(call).values()),
     "tasks/cancel": cancel_task,
 }
 EXTENSION_METHODS: dict[str, Handler] = {

@@ -76,10 +76,6 @@ class Call(Declared):
         if self.exchange.can_notify:
             self.exchange.send(notification(method, params))
 
-    def pause_stream(self) -> None:
-        """Let go of the connection, where the transport lets the client come back for the rest."""
-        self.exchange.pause()
-
     def log(self, level: str, data: Any) -> None:
         """Tell something, if the client wants to hear this level."""
         if self.level is not None and LEVELS.index(level) >= LEVELS.index(self.level):
