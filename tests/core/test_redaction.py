@@ -189,10 +189,10 @@ def test_a_text_is_masked_before_it_is_cut() -> None:
 @pytest.mark.parametrize("shift", range(0, 40, 7))
 def test_a_tail_of_stderr_does_not_begin_with_half_a_secret(shift: int) -> None:
     redaction.learn(lambda: [SECRET])
-    log = StderrLog(Limits(stderr_tail_bytes=8_000), lambda: 0.0)
+    log = StderrLog(Limits(stderr_tail_bytes=8_000))
     text = (SECRET + "-" * 13) * 2_000
     for at in range(shift, len(text), 1_000):
-        log.feed(text[at : at + 1_000].encode())
+        log.feed(text[at : at + 1_000].encode(), 0.0)
     (line,) = log.tail()
     assert not any(SECRET[at : at + 5] in line for at in range(len(SECRET) - 4)), line
 

@@ -50,8 +50,7 @@ _HALF_A_SECRET = 2_048
 class StderrLog:
     """Turns chunks of stderr into records, in bounded memory."""
 
-    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
-        self._clock = clock
+    def __init__(self, limits: Limits) -> None:
         self._tail_bytes = limits.stderr_tail_bytes
         self._tail = bytearray()
         self._was_cut = False
@@ -60,7 +59,7 @@ class StderrLog:
         self._left_out_bytes = 0
         self._left_out_lines = 0
 
-    def feed(self, chunk: bytes) -> list[AnyRecord]:
+    def feed(self, chunk: bytes, t: float) -> list[AnyRecord]:
         self._tail += chunk
         if len(self._tail) > 2 * self._tail_bytes:  # cut seldom, so that it stays linear
             del self._tail[: -self._tail_bytes]
@@ -70,20 +69,20 @@ class StderrLog:
             self._left_out_lines += chunk.count(b"\n")
             return []
         self._budget -= len(chunk)
-        return [self._record(line) for line in self._lines.feed(chunk)]
+        return [_record_of(line, t) for line in self._lines.feed(chunk)]
 
-    def finish(self) -> list[AnyRecord]:
+    def finish(self, t: float) -> list[AnyRecord]:
         """The last line if it had no newline, and how much was not recorded."""
         records: list[AnyRecord] = []
         rest = self._lines.finish()
         if rest:
-            records.append(self._record(rest))
+            records.append(_record_of(rest, t))
         if self._left_out_bytes:
             text = (
                 f"{self._left_out_bytes} bytes of stderr in {self._left_out_lines} lines were left "
                 f"out after the first {RECORDED_BYTES} bytes"
             )
-            records.append(Note(t=self._clock(), text=text))
+            records.append(Note(t=t, text=text))
             self._left_out_bytes = self._left_out_lines = 0
         return records
 
@@ -95,12 +94,13 @@ class StderrLog:
         last = [line.rstrip() for line in text.splitlines()[-2 * lines :]]
         return [show(line) for line in last if line][-lines:]
 
-    def _record(self, line: Line) -> Stderr:
-        if isinstance(line, LineTooLong):
-            text = line.head.decode("utf-8", "backslashreplace") + "… (a long line was cut here)"
-        else:
-            text = line.removesuffix(b"\r").decode("utf-8", "backslashreplace")
-        return Stderr(t=self._clock(), text=text)
+
+def _record_of(line: Line, t: float) -> Stderr:
+    if isinstance(line, LineTooLong):
+        text = line.head.decode("utf-8", "backslashreplace") + "… (a long line was cut here)"
+    else:
+        text = line.removesuffix(b"\r").decode("utf-8", "backslashreplace")
+    return Stderr(t=t, text=text)
 
 
 # -- A server as a child process -----------------------------------------------------------------
@@ -166,7 +166,7 @@ class Stdio:
         self._stderr: int | None = None
         self._poll = select.poll()
         self._lines = LineReader(limits.message_bytes)
-        self._log = StderrLog(limits, self._clock)
+        self._log = StderrLog(limits)
         self._inbox: list[AnyRecord] = []
         self._inbox_bytes = 0
         self._unsent = b""
@@ -433,14 +433,12 @@ class Stdio:
             self._poll.unregister(self._stdout)
         self._stdout = None
         self._settle_last_line()
-        for record in self._late.records(self._clock()):
-            self._keep(record)
+        self._keep(*self._late.records(self._clock()))
 
     def _settle_last_line(self) -> None:
         rest = self._lines.finish()
         detail = f"stdout ended in the middle of a line, after {len(rest)} bytes"
-        for record in last_line(rest, self._step, self._clock(), detail):
-            self._keep(record)
+        self._keep(*last_line(rest, self._step, self._clock(), detail))
 
     def _read_stderr(self, descriptor: int) -> None:
         try:
@@ -450,8 +448,8 @@ class Stdio:
         if not chunk:
             self._poll.unregister(descriptor)
             self._stderr = None
-        for record in self._log.feed(chunk) if chunk else self._log.finish():
-            self._keep(record)
+        t = self._clock()
+        self._keep(*(self._log.feed(chunk, t) if chunk else self._log.finish(t)))
 
     def _relieve_inbox(self) -> None:
         """Too much waits to be handed out: leave the rest in the pipe, so that memory is bounded.
@@ -489,11 +487,9 @@ class Stdio:
             self._turn(self._poll, grace)
             reads += 1
         self._end_stdout()
-        for record in self._log.finish():
-            self._keep(record)
-        self._keep(
-            Exited(t=self._clock(), code=status.code, signal=status.signal, after=self._step)
-        )
+        t = self._clock()
+        exited = Exited(t=t, code=status.code, signal=status.signal, after=self._step)
+        self._keep(*self._log.finish(t), exited)
         self._gone = True
 
     def close(self, deadline: Deadline) -> None:
@@ -581,6 +577,7 @@ class Stdio:
     def _trouble(self, kind: ErrorKind, detail: str, excerpt: bytes = b"") -> Trouble:
         return Trouble(t=self._clock(), error=kind.value, detail=detail, excerpt=show(excerpt))
 
-    def _keep(self, record: AnyRecord) -> None:
-        self._sink(record)
-        self._inbox.append(record)
+    def _keep(self, *records: AnyRecord) -> None:
+        for record in records:
+            self._sink(record)
+            self._inbox.append(record)

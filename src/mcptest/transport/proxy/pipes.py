@@ -465,17 +465,10 @@ class StdioProxy:
         self._onlooker.saw(lambda chunk, t: copy.finish(step, t), b"", self._clock())
 
     def _server_errors(self) -> None:
-        now = 0.0
-        log = StderrLog(DEFAULT_LIMITS, lambda: now)
-
-        def take(chunk: bytes, t: float) -> Sequence[AnyRecord]:
-            nonlocal now
-            now = t
-            return log.feed(chunk) if chunk else log.finish()
-
+        log = StderrLog(DEFAULT_LIMITS)
         is_open = True
         for chunk in chunks_of(self._process.stderr, self._gone, drain=True):
-            self._onlooker.saw(take, chunk, self._clock())
+            self._onlooker.saw(log.feed, chunk, self._clock())
             if is_open and self._client_listens:  # else a log without end is no sign of life
                 self._moved = time.monotonic()
             if is_open:
@@ -483,7 +476,7 @@ class StdioProxy:
                     write_all(2, chunk)
                 except OSError:
                     is_open = False
-        self._onlooker.saw(take, b"", self._clock())
+        self._onlooker.saw(lambda chunk, t: log.finish(t), b"", self._clock())
 
 
 def _let_go_of(descriptor: int) -> None:
