@@ -13,7 +13,7 @@ from mcptest.core.revision import Revision
 from mcptest.core.scenario_outcome import CheckStatus, ScenarioResult
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.scenario_catalogue import (
-    NOT_OFFERED,
+    not_offered,
     scenario_named,
     scenario_table,
     scenarios,
@@ -68,7 +68,7 @@ def test_an_unknown_scenario_is_refused_with_the_nearest_name() -> None:
     assert "tools-list" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("name", NOT_OFFERED[Side.SERVER])
+@pytest.mark.parametrize("name", not_offered(Side.SERVER))
 def test_a_scenario_that_is_not_offered_says_why(name: str) -> None:
     with pytest.raises(UsageError, match="not offered yet"):
         scenario_named(Side.SERVER, name)

@@ -36,7 +36,7 @@ from mcptest.probe.conformance.client.driver import driver_named, drivers
 from mcptest.probe.conformance.client.scenario_server import judged_capture
 from mcptest.probe.conformance.client.seen import SeenSession
 from mcptest.probe.conformance.scenario import Scenario
-from mcptest.probe.conformance.scenario_catalogue import NOT_OFFERED, scenario_named, scenarios
+from mcptest.probe.conformance.scenario_catalogue import not_offered, scenario_named, scenarios
 from mcptest.probe.conformance.server.server_suite import ConformanceOrder, run_server_scenarios
 from mcptest.report.terminal import Style, say, say_json
 from mcptest.rules.expected_failures import load_expected_failures
@@ -328,7 +328,7 @@ def list_scenarios(arguments: argparse.Namespace) -> int:
     wanted = wanted_revision(arguments.spec_version)
     both = arguments.client == arguments.server
     groups = [
-        (side.value, [_row(one) for one in scenarios(side, "all", wanted)], NOT_OFFERED[side])
+        (side.value, [_row(one) for one in scenarios(side, "all", wanted)], not_offered(side))
         for side in (Side.CLIENT, Side.SERVER)
         if both or getattr(arguments, side.value)
     ]

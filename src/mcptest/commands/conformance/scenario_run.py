@@ -37,7 +37,7 @@ from mcptest.core.scenario_outcome import (
     ScenarioResult,
 )
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.scenario_catalogue import NOT_OFFERED, scenario_table
+from mcptest.probe.conformance.scenario_catalogue import not_offered, scenario_table
 from mcptest.probe.suites.settings import cores
 from mcptest.report.codec import as_json
 from mcptest.report.conformance import ConformanceReport
@@ -80,7 +80,7 @@ class Required(msgspec.Struct, frozen=True):
 def required_scenarios(arguments: argparse.Namespace, side: Side) -> Required:
     revision = parse_revision(arguments.requirements)
     found = requirement_set(revision)
-    missing = [name for name in found.shown(side) if name in NOT_OFFERED[side]]
+    missing = [name for name in found.shown(side) if name in not_offered(side)]
     names = [name for name in found.shown(side) if name not in missing]
     notes = [f"not offered: {', '.join(missing)}"] if missing else []
     return Required(revision, names, list(found.scored(side)), notes)
@@ -95,7 +95,7 @@ def known_checks() -> Known:
     """Every scenario of both sides with its check ids, for reading lists of expected failures."""
     return {
         side: {
-            **dict.fromkeys(NOT_OFFERED[side], frozenset[str]()),
+            **dict.fromkeys(not_offered(side), frozenset[str]()),
             **{
                 name: frozenset({WIRE_SCHEMA, *(check.id for check in one.checks)})
                 for name, one in scenario_table(side).items()

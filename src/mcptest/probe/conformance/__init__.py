@@ -5,8 +5,8 @@ of the specification, and grades it. Here a scenario says what the peer is expec
 checks with the ids of the official suite say whether it did.
 
 `scenario` has the types of both sides: a `Scenario` is a script that acts and checks that judge
-what was captured. What is said of them is data, which `scenario_file` reads and puts together with
-scripts and judges; `scenario_catalogue` knows them all by name, and `scenario_runs` runs them side
-by side. For clients (`client`, and `auth` about authorization) the script is a server, which
-`servers.scripted` plays; for servers (`server`) it asks on a stage.
+what was captured. What is said of them is data, which `scenario_catalogue` reads and puts together
+with scripts and judges; it knows them all by name, and `scenario_runs` runs them side by side. For
+clients (`client`, and `auth` about authorization) the script is a server, which `servers.scripted`
+plays; for servers (`server`) it asks on a stage.
 """

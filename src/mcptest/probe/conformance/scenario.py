@@ -4,7 +4,7 @@ The script only acts. Whether the peer did well is decided afterwards by the che
 functions over what was seen: a capture that was kept can be judged again. Scenarios for clients and
 for servers are of one type; what their checks look at differs: a `SeenSession` or a `Scene`.
 Names, check ids and titles are those of the official suite where it has them. What is said of a
-scenario and its checks is in the files that `scenario_file` reads.
+scenario and its checks is in the files that `scenario_catalogue` reads.
 """
 
 from __future__ import annotations

@@ -1,74 +1,137 @@
-"""Every scenario by its name, for clients and for servers, and what of the official suite is not
-offered.
+"""Every scenario by its name, for clients and for servers, read from their files: YAML has what is
+said of a scenario and its checks, Python what acts and judges.
+
+A file has `scenarios` with the members of `Scenario`, `references` written as name and page, below
+the address of the specification or whole. A check that is only named stands for one of the file's
+`checks`, or for all of one of its `steps`. Members that several have alike are YAML anchors.
+`not_offered` are scenarios of the official suite that are not here, by the reason.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
 
 from mcptest.core.errors import UsageError
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.scenario import Scenario
+from mcptest.rules.declaration import SPECIFICATION
 from mcptest.suite.reading import did_you_mean, nearest
 
-_LEFT_OUT = {
-    (Side.CLIENT, "auth/", "extensions of authorization are left for later"): (
-        *("client-credentials-jwt", "client-credentials-basic", "enterprise-managed-authorization"),
-        *("dpop", "dpop-nonce", "wif-jwt-bearer"),
-    ),
-    (Side.CLIENT, "sep-2640-client-", "the skills extension is left for later"): (
-        *("no-prefetch", "verify-digest", "verify-size", "verify-frontmatter"),
-    ),
-    (Side.SERVER, "tasks-", "the tasks extension is not offered yet"): (
-        *("lifecycle", "capability-negotiation", "wire-fields", "request-state-removal"),
-        *("mrtr-input", "request-headers", "dispatch-and-envelope", "status-notifications"),
-        *("required-task-error", "mrtr-composition"),
-    ),
-    (Side.SERVER, "sep-2640-skills-", "the skills extension is not offered yet"): (
-        *("directory", "enumeration", "manifest"),
-    ),
-}
-NOT_OFFERED: Mapping[Side, Mapping[str, str]] = {
-    side: {
-        f"{prefix}{name}": reason
-        for (tested, prefix, reason), names in _LEFT_OUT.items()
-        for name in names
-        if tested is side
-    }
-    for side in (Side.CLIENT, Side.SERVER)
-}
-"""Scenarios of the official suite that are not here, with the reason."""
+Obj: TypeAlias = dict[str, Any]
+Table: TypeAlias = MutableMapping[str, Callable[..., Any]]
+_HERE = Path(__file__).parent
 _SERVER_SUITES = ("active", "all", "draft", "pending")
-_FILES = {
-    Side.CLIENT: ("client.client_scenarios", "auth.auth_scenarios"),
-    Side.SERVER: ("server.server_scenarios",),
+FILES: Mapping[Side, Mapping[str, tuple[str, ...]]] = {
+    Side.CLIENT: {
+        "client/client_scenarios.yml": (
+            *("basics", "client_headers", "client_input", "resilience", "tool_schemas"),
+        ),
+        "auth/auth_scenarios.yml": ("authorization_checks",),
+    },
+    Side.SERVER: {
+        "server/server_scenarios.yml": (
+            *("contents", "handshake_sessions", "required_input", "server_http"),
+            "stateless_requests",
+        )
+    },
 }
-"""Imported when asked for: most commands never do, and who serves one scenario to a client needs
-nothing of the others."""
+"""With the modules beside each that have its `JUDGES`, and its `SCRIPTS` or what completes an entry
+without one. They are imported when asked
+for: most commands never do, and who serves one scenario to a client needs nothing of the others."""
 
 
-def _files(side: Side) -> Iterator[Mapping[str, Scenario[Any]]]:
-    for one in _FILES[side]:
-        yield importlib.import_module(f"mcptest.probe.conformance.{one}").SCENARIOS
+class ScenarioFile(msgspec.Struct):
+    scenarios: tuple[Obj, ...]
+    checks: tuple[Obj, ...] = ()
+    steps: Mapping[str, tuple[str, ...]] = {}
+    not_offered: Mapping[str, tuple[str, ...]] = {}
+
+    def named(self, name: str) -> Iterator[Obj]:
+        """The check of this name, or those of the step."""
+        for one in self.steps.get(name, ()):
+            yield from self.named(one)
+        yield from (one for one in self.checks if one["id"] == name)
+
+
+@functools.cache
+def scenario_file(file: str) -> ScenarioFile:
+    return msgspec.yaml.decode((_HERE / file).read_bytes(), type=ScenarioFile)
+
+
+def put_together(
+    read: ScenarioFile,
+    judges: Iterable[Table],
+    scripts: Iterable[Table],
+    completed: Callable[[Obj], Obj],
+) -> dict[str, Scenario[Any]]:
+    """All of a file by their names, in their order.
+
+    `judges` are by the ids of their checks, or by what a check calls its `judge`, `scripts` by the
+    names of their scenarios. `completed` adds to an entry what is not written.
+    """
+    judge_of, script_of = ChainMap(*judges), ChainMap(*scripts)
+
+    def whole(entry: Obj) -> Obj:
+        checks = [
+            _linked({**one, "judge": judge_of[one.get("judge") or one["id"]]})
+            for item in entry["checks"]
+            for one in (read.named(item) if isinstance(item, str) else (item,))
+        ]
+        return _linked({"script": script_of.get(entry["name"]), **entry, "checks": checks})
+
+    return {
+        one["name"]: msgspec.convert(completed(whole(one)), Scenario[Any]) for one in read.scenarios
+    }
+
+
+def _linked(entry: Obj) -> Obj:
+    links = [
+        {"id": name, "url": page if page.startswith("https://") else f"{SPECIFICATION}/{page}"}
+        for name, page in entry.get("references", {}).items()
+    ]
+    return {**entry, "references": links}
+
+
+@functools.cache
+def _scenarios_of(side: Side, file: str) -> Mapping[str, Scenario[Any]]:
+    package = f"{__package__}.{file.partition('/')[0]}"
+    subjects = [importlib.import_module(f"{package}.{one}") for one in FILES[side][file]]
+    return put_together(
+        scenario_file(file),
+        [one.JUDGES for one in subjects],
+        [getattr(one, "SCRIPTS", {}) for one in subjects],
+        getattr(subjects[0], "completed", lambda entry: entry),
+    )
 
 
 @functools.cache
 def scenario_table(side: Side) -> Mapping[str, Scenario[Any]]:
     """All of one side, in their order."""
-    return {name: one for file in _files(side) for name, one in file.items()}
+    return dict(item for file in FILES[side] for item in _scenarios_of(side, file).items())
+
+
+def not_offered(side: Side) -> dict[str, str]:
+    """Scenarios of the official suite that are not here, with the reason."""
+    read = (scenario_file(file).not_offered for file in FILES[side])
+    reasons = (item for one in read for item in one.items())
+    return {name: reason for reason, names in reasons for name in names}
 
 
 def scenario_named(side: Side, name: str) -> Scenario[Any]:
     """The scenario of this name. UsageError names the nearest, or says why it is not offered."""
-    for file in _files(side):
-        if name in file:
-            return file[name]
-    if name in NOT_OFFERED[side]:
-        raise UsageError(f"the scenario {name} can't be run: {NOT_OFFERED[side][name]}")
+    for file in FILES[side]:
+        if name in (found := _scenarios_of(side, file)):
+            return found[name]
+    if name in (missing := not_offered(side)):
+        raise UsageError(f"the scenario {name} can't be run: {missing[name]}")
     near = nearest(name, tuple(scenario_table(side)))
     hint = f"did you mean {near}?" if near else "mcptest conformance list shows all of them"
     raise UsageError(f"unknown scenario: {name}", hint=hint)

@@ -35,7 +35,9 @@ from mcptest.probe.conformance.auth.protected_server import (
     PUBLIC,
     ROOT_PRM,
     SECOND_AS,
+    TOOL,
     AuthPlan,
+    ProtectedServer,
 )
 from mcptest.probe.conformance.client.seen import SeenSession, Visited
 from mcptest.probe.conformance.scenario import (
@@ -52,8 +54,9 @@ from mcptest.probe.conformance.scenario import (
     shown,
     skipped,
     verdict,
+    worst,
 )
-from mcptest.servers.scripted.script import MCP
+from mcptest.servers.scripted.script import MCP, Obj
 
 OK, CREATED, REDIRECTED = 200, 201, 302
 _APPLICATION_TYPES = ("native", "web")
@@ -636,3 +639,27 @@ JUDGES: dict[str, Judge[AuthFlow]] = {
         "goes on, although the authorization server does not say that it has PKCE",
     ),
 }
+_USES_TOOL = " The client is expected to list the tools and to call `test-tool`."
+
+
+def completed(entry: Obj) -> Obj:
+    """The script plays the plan of a scenario; its checks look at an `AuthFlow`."""
+    plan = msgspec.convert(entry.pop("plan"), AuthPlan)
+    if not entry.get("client_may_fail"):
+        entry["description"] += _USES_TOOL
+    return {
+        **entry,
+        "script": lambda: ProtectedServer(plan),
+        "checks": [_of_plan(one, plan) for one in entry["checks"]],
+        "context": {"toolCalls": [{"name": TOOL, "arguments": {}}]},
+        "transports": ["http"],
+    }
+
+
+def _of_plan(check: Obj, plan: AuthPlan) -> Obj:
+    """It looks at all steps of a kind, and says the worst of them."""
+
+    def judge(seen: SeenSession) -> CheckFinding | None:
+        return worst(findings_of(check["judge"](AuthFlow(seen, plan))))
+
+    return {**check, "judge": judge, "description": check["description"].format(plan=plan)}
