@@ -55,7 +55,7 @@ def played(name: str, revision: Revision, run: Run) -> list[CheckResult]:
         code = run(play.site.url() + scenario.path, revision, script.context)
         urls = play.site.urls
         play.stop()
-        assert play.performance.defect == ""
+        assert play.site.defect == ""
         seen = SeenSession(
             records=play.tape.records,
             revision=revision,

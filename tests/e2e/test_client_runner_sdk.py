@@ -46,7 +46,7 @@ def calls(target: Any, mode: str, tool: str) -> tuple[str, str]:
 def test_the_python_client_is_served_over_http(revision: Revision, mode: str) -> None:
     with playing(Adder(), revision) as play:
         assert calls(f"{play.site.url()}/mcp", mode, "add") == (revision.value, "3")
-        assert play.performance.defect == ""
+        assert play.site.defect == ""
         assert play.of(Frame)
         assert play.of(Trouble) == []
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.capture import Trouble
-from mcptest.servers.scripted import http_site
+from mcptest.servers.scripted import sites
 from mcptest.transport import listener
 from tests.support.playing import (
     BOUND,
@@ -126,7 +126,7 @@ def test_odd_parameters_are_the_clients_fault(shared: Play, params: dict[str, An
     client = Http(shared.port)
     client.initialize()
     assert client.ask("tools/call", params).message["error"]["code"] == -32602
-    assert shared.performance.defect == ""
+    assert shared.site.defect == ""
 
 
 def test_a_client_that_leaves_in_the_middle_costs_nothing(shared: Play) -> None:
@@ -165,7 +165,7 @@ def test_a_flood_of_silent_connections_does_not_keep_others_out(shared: Play) ->
 
 
 def test_a_flood_of_large_bodies_is_held_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_site, "HELD_BYTES", 8 * MEGABYTE)
+    monkeypatch.setattr(sites, "HELD_BYTES", 8 * MEGABYTE)
     part = HEAD + b"Content-Length: 4000000\r\n\r\n" + bytes(MEGABYTE)
     with playing(Adder(), D) as play:
         with connected(play, 40) as flood:
@@ -199,4 +199,4 @@ def test_many_short_connections_are_served(shared: Play) -> None:
 
 
 def test_after_all_of_that_the_script_has_no_defect(shared: Play) -> None:
-    assert shared.performance.defect == ""
+    assert shared.site.defect == ""

@@ -38,7 +38,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 def play() -> Iterator[Play]:
     with playing(ProtectedServer(AuthPlan(method=BASIC)), E) as play:
         yield play
-        assert play.performance.defect == ""
+        assert play.site.defect == ""
 
 
 def ask(
@@ -95,14 +95,14 @@ def test_a_code_is_good_for_one_token(play: Play) -> None:
     status, token = exchange(play, code)
     assert (status, token["token_type"], token["scope"]) == (200, "Bearer", "one two")
     assert exchange(play, code)[0] == 400
-    assert token["access_token"] in play.performance.script.issued
+    assert token["access_token"] in play.site.script.issued
 
 
 def test_a_registration_gives_back_what_was_asked_for_and_a_secret(play: Play) -> None:
     body = json.dumps({"client_name": "n", "redirect_uris": [CALLBACK]}).encode()
     status, client, _ = ask(play, "POST", "/register", body)
     assert (status, client["client_name"], client["redirect_uris"]) == (201, "n", [CALLBACK])
-    assert client["client_secret"] in play.performance.script.issued
+    assert client["client_secret"] in play.site.script.issued
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 
 from mcptest.core.capture import HttpResponse
 from mcptest.core.revision import Revision
-from mcptest.servers.scripted.http_site import Visit
 from mcptest.servers.scripted.script import Obj, ScriptedCall
+from mcptest.servers.scripted.sites import Visit
 from tests.support.playing import (
     BOTH,
     BOUND,
@@ -299,7 +299,7 @@ def test_every_revision_has_its_stage(revision: Revision) -> None:
         else:
             assert client.initialize().message["result"]["protocolVersion"] == revision.value
             assert client.ask("tools/list").status == 200
-        assert play.performance.defect == ""
+        assert play.site.defect == ""
     assert {record.status for record in play.of(HttpResponse)} == {200}
 
 

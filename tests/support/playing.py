@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from mcptest.core.capture import AnyRecord
 from mcptest.core.revision import Revision
 from mcptest.servers.scripted.conforming import Conforming
-from mcptest.servers.scripted.http_site import ScriptedSite
 from mcptest.servers.scripted.recording import SiteTape
-from mcptest.servers.scripted.script import Obj, Performance, Script, ScriptedCall
+from mcptest.servers.scripted.script import Obj, Script, ScriptedCall
+from mcptest.servers.scripted.sites import ScriptedSite
 from mcptest.transport.loop import READ, Loop
 
 BOUND = 20.0
@@ -56,9 +56,8 @@ class Play:
     def __init__(self, script: Script, revision: Revision) -> None:
         self.tape = SiteTape()
         self.loop = Loop()
-        self.tape.opened("test", "http", "", revision.value)
-        self.performance = Performance(script, self.tape, self.loop)
-        self.site = ScriptedSite(self.performance, [revision])
+        self.tape.opened("test", "http", revision.value)
+        self.site = ScriptedSite(script, self.tape, self.loop, [revision])
         self.port = int(self.site.url().rpartition(":")[2])
         self._stopped = False
         self._ears, self._wake = os.pipe()

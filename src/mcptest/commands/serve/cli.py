@@ -93,7 +93,7 @@ def _serve_recording(arguments: argparse.Namespace) -> int:
 
 def _serve_scenario(arguments: argparse.Namespace) -> int:
     from mcptest.core.verdict import Side
-    from mcptest.probe.conformance.client.scenario_server import serve_on_pipes, serve_on_site
+    from mcptest.probe.conformance.client.scenario_server import serve_scenario
     from mcptest.probe.conformance.scenario_catalogue import scenario_named
 
     if arguments.what is not None:
@@ -102,10 +102,16 @@ def _serve_scenario(arguments: argparse.Namespace) -> int:
     scenario = scenario_named(Side.CLIENT, arguments.scenario)
     wanted = wanted_revision(arguments.spec_version or "auto")
     capture = None if arguments.capture is None else Path(arguments.capture)
-    options, mode = _options(arguments), arguments.capabilities or "probe"
-    if options.transport == "stdio":
-        return serve_on_pipes(scenario, wanted, capture, mode)
-    return serve_on_site(scenario, wanted, capture, options.port, options.port_file, mode)
+    options = _options(arguments)
+    return serve_scenario(
+        scenario,
+        wanted,
+        capture,
+        transport="stdio" if options.transport == "stdio" else "http",
+        mode=arguments.capabilities or "probe",
+        port=options.port,
+        port_file=options.port_file,
+    )
 
 
 def _refuse_options(arguments: argparse.Namespace, names: frozenset[str], what: str) -> None:

@@ -23,8 +23,8 @@ from mcptest.servers.demo.jsonrpc import (
     error_message,
     read_text,
 )
-from mcptest.servers.scripted.http_site import Visit
 from mcptest.servers.scripted.script import META_PREFIX, Obj, Script, ScriptedCall, ScriptStage
+from mcptest.servers.scripted.sites import Visit
 
 # -- What a server of the stateless era checks of a request --------------------------------------
 

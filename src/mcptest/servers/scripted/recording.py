@@ -6,7 +6,7 @@ The records are those of any capture, so they can be saved, judged by the rules 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from mcptest import __version__
 from mcptest.core.capture import (
@@ -43,7 +43,9 @@ _SPOKEN = "the client chose revision "
 class SiteTape:
     """Keeps the records of one client, up to a limit, and tells each of them to a sink."""
 
-    def __init__(self, sink: Sink = discard) -> None:
+    def __init__(self, sink: Sink = discard, save: Callable[[], None] = lambda: None) -> None:
+        self.save = save
+        """Writes down what the sink still holds, if it does."""
         self.records: list[AnyRecord] = []
         self.dropped = 0
         """Records that were not kept because there were too many."""
@@ -52,13 +54,13 @@ class SiteTape:
         self._room = KEPT_BYTES
         self._streams = 0
 
-    def opened(self, label: str, transport: TransportName, peer: str, spec_version: str) -> None:
+    def opened(self, label: str, transport: TransportName, spec_version: str) -> None:
         self._add(
             Opened(
                 server_label=label,
                 transport=transport,
                 channel=label,
-                peer=peer,
+                peer="",
                 spec_version=spec_version,
                 tool=f"mcptest {__version__}",
                 started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -13,22 +13,38 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from mcptest.core.capture import Sse
 from mcptest.core.revision import Era, Revision
-from mcptest.servers.demo.jsonrpc import NOTIFICATION, REQUEST
+from mcptest.servers.demo.jsonrpc import (
+    INVALID_REQUEST,
+    NOTIFICATION,
+    REQUEST,
+    Refusal,
+    error_message,
+    kind_of,
+    read_text,
+    readable_id,
+)
 from mcptest.servers.scripted.recording import SiteTape, spoken_note
 from mcptest.transport.loop import Loop
 
 if TYPE_CHECKING:
-    from mcptest.servers.scripted.http_site import Visit
+    from mcptest.servers.scripted.sites import Visit
 
 Obj: TypeAlias = dict[str, Any]
 MCP = "mcp"
 """The origin that the client is given. A script may have others: an authorization server."""
 
 META_PREFIX = "io.modelcontextprotocol/"
+MAX_BATCH = 1_000
+DEFECT = "a defect of mcptest: "
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class ScriptStage(ABC):
-    """Where a script plays: which revision and transport, at which addresses, with which clock."""
+    """Where one script plays for one client: which revision and transport, at which addresses, with
+    which clock, and on which tape."""
 
     revision: Revision
     """What is spoken now: the newest of those on offer, until the client has chosen."""
@@ -40,13 +56,21 @@ class ScriptStage(ABC):
     transport: str
     """`http` or `stdio`."""
     agreed: Revision | None = None
+    over = False
+    """The scenario has ended: nothing is told to the script any more."""
+    defect = ""
+    """What went wrong in the script itself; empty when nothing did."""
+    on_settled: Callable[[], None] | None = None
+    """Called once, when the script has seen all that it waits for."""
 
-    def __init__(self, performance: Performance, offered: Collection[Revision]) -> None:
+    def __init__(
+        self, script: Script, tape: SiteTape, loop: Loop, offered: Collection[Revision]
+    ) -> None:
         self.offered = tuple(sorted(offered))
         self.revision = self.offered[-1]
-        self._performance = performance
-        self._script = performance.script
-        self._tape = performance.tape
+        self.script = script
+        self.tape = tape
+        self.loop = loop
 
     @property
     def stateless(self) -> bool:
@@ -63,13 +87,60 @@ class ScriptStage(ABC):
             self.agreed = revision
             self.note(spoken_note(revision))
 
-    def tell(self, message: Obj, kind: str, visit: Visit | None = None) -> None:
-        """The script hears of a request, a notification, or an answer to what it asked."""
-        script, play = self._script, self._performance.play
-        if kind == REQUEST:
-            play(script.request, ScriptedCall(self, script, message, visit))
-        else:
-            play(script.notified if kind == NOTIFICATION else script.answered, message)
+    def play(self, action: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T | None:
+        """Let the script act. None, too, when it is over or has failed."""
+        if self.over:
+            return None
+        try:
+            outcome = action(*arguments, **named)
+            tell = self.on_settled
+            if tell is not None and self.script.settled():
+                self.on_settled = None
+                tell()
+        except Exception as error:  # noqa: BLE001 - said as a defect of ours, and ends the scenario
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            self.defect = (
+                f"{type(self.script).__name__} failed: {type(error).__name__}: {error} "
+                f"({place.name}, line {place.lineno})"
+            )
+            self.note(f"{DEFECT}{self.defect}")
+            self.over = True
+            self.stop()
+            return None
+        return outcome
+
+    def take(self, raw: bytes, visit: Visit | None = None) -> None:
+        """A line or a body has come: the script hears of the messages in it."""
+        value: Any = None
+        try:
+            value = read_text(raw)
+            if isinstance(value, list) and self.revision is not Revision.V2025_03_26:
+                raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
+            if isinstance(value, list) and not 0 < len(value) <= MAX_BATCH:
+                raise Refusal(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages")
+            messages = value if isinstance(value, list) else [value]
+            kinds = [kind_of(one) for one in messages]
+            if visit is not None:
+                visit.accept(kinds, batched=isinstance(value, list))
+        except Refusal as refusal:
+            self.refuse(raw, error_message(readable_id(value), refusal), visit)
+            return
+        for one, kind in zip(messages, kinds, strict=True):
+            if kind == REQUEST:
+                self.play(self.script.request, ScriptedCall(self, one, visit))
+            else:
+                tell = self.script.notified if kind == NOTIFICATION else self.script.answered
+                self.play(tell, one)
+
+    def refuse(self, raw: bytes, answer: Obj, visit: Visit | None = None) -> None:
+        """What came is no message. The script may deal with it; else this is the answer."""
+        is_dealt_with = self.play(self.script.broken, raw)
+        if visit is None and not is_dealt_with:
+            self.send(answer)
+        elif visit is not None and not is_dealt_with:
+            visit.respond(400, answer)
+        elif visit is not None and visit.is_waiting:
+            visit.respond(202)
 
     @abstractmethod
     def url(self, origin: str = MCP) -> str:
@@ -77,15 +148,24 @@ class ScriptStage(ABC):
 
     def after(self, seconds: float, action: Callable[[], None]) -> None:
         """Do it later; never, when the scenario has ended before."""
-        self._performance.later(seconds, action)
+        self.loop.after(seconds, lambda: self.play(action))
 
     def note(self, text: str) -> None:
         """Put a remark in the capture: what the script does on purpose."""
-        self._tape.note(text)
+        self.tape.note(text)
 
     def stop(self) -> None:
         """End the server."""
-        self._performance.loop.stop()
+        self.loop.stop()
+
+    def run(self) -> None:
+        """Until the script ends it, or a signal comes."""
+        self.loop.run()
+
+    def close(self) -> None:
+        """Nothing is told to the script from here on."""
+        self.over = True
+        self.on_settled = None
 
     @abstractmethod
     def send(self, message: Obj | bytes) -> bool:
@@ -99,9 +179,7 @@ class ScriptedCall:
     Whether it is answered once, late, twice or never is the script's business.
     """
 
-    def __init__(
-        self, stage: ScriptStage, script: Script, message: Obj, visit: Visit | None = None
-    ) -> None:
+    def __init__(self, stage: ScriptStage, message: Obj, visit: Visit | None = None) -> None:
         self.id, self.method = message["id"], message["method"]
         self.params: Obj = message.get("params", {})
         """Empty where there are none or they are no object."""
@@ -111,7 +189,6 @@ class ScriptedCall:
         self.answer_headers: Obj = {}
         """More headers for the HTTP answer, to be put in before it is begun."""
         self._stage = stage
-        self._script = script
         self._has_stream = visit is not None and visit.is_streaming
         self._stays_open = False
 
@@ -122,7 +199,7 @@ class ScriptedCall:
 
     def result(self, result: Obj) -> None:
         """Answer it. `Script.finish` adds what every result of the era has."""
-        whole = self._script.finish(self, result)
+        whole = self._stage.script.finish(self, result)
         self.reply({"jsonrpc": "2.0", "id": self.id, "result": whole})
 
     def error(self, code: int, message: str, data: Any = None, *, status: int = 200) -> None:
@@ -234,53 +311,3 @@ class Script:
     def settled(self) -> bool:
         """All has happened that the script waits for, so that a client that stays can be ended."""
         return False
-
-
-# -- A script being played -----------------------------------------------------------------------
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-class Performance:
-    """One script, one client, one tape, one loop."""
-
-    def __init__(self, script: Script, tape: SiteTape, loop: Loop) -> None:
-        self.script = script
-        self.tape = tape
-        self.loop = loop
-        self.over = False
-        """The scenario has ended: nothing is told to the script any more."""
-        self.defect = ""
-        """What went wrong in the script itself; empty when nothing did."""
-        self.on_settled: Callable[[], None] | None = None
-        """Called once, when the script has seen all that it waits for."""
-
-    def play(self, action: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T | None:
-        """Let the script act. None, too, when it is over or has failed."""
-        if self.over:
-            return None
-        try:
-            outcome = action(*arguments, **named)
-            tell = self.on_settled
-            if tell is not None and self.script.settled():
-                self.on_settled = None
-                tell()
-        except Exception as error:  # noqa: BLE001 - said as a defect of ours, and ends the scenario
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            self.defect = (
-                f"{type(self.script).__name__} failed: {type(error).__name__}: {error} "
-                f"({place.name}, line {place.lineno})"
-            )
-            self.tape.note(f"a defect of mcptest: {self.defect}")
-            self.over = True
-            self.loop.stop()
-            return None
-        return outcome
-
-    def later(self, seconds: float, action: Callable[[], None]) -> None:
-        self.loop.after(seconds, lambda: self.play(action))
-
-    def end(self) -> None:
-        self.over = True
-        self.on_settled = None

@@ -24,8 +24,8 @@ from mcptest.probe.conformance.scenario import (
     warned,
 )
 from mcptest.servers.scripted.conforming import Conforming, plain_tool
-from mcptest.servers.scripted.http_site import Visit
 from mcptest.servers.scripted.script import Obj, ScriptedCall
+from mcptest.servers.scripted.sites import Visit
 
 _R = Revision
 RETRY_MS = 500

@@ -13,8 +13,8 @@ from mcptest.core.capture import AnyRecord, Closed, Note
 from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import Ended
-from mcptest.probe.conformance.client.scenario_server import DEFECT
 from mcptest.servers.scripted.recording import KEPT_RECORDS
+from mcptest.servers.scripted.script import DEFECT
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import replace_file
 from mcptest.transport.loop import GONE, READ, Loop
@@ -29,6 +29,8 @@ TERMINATE_SECONDS = 2.0
 LEAVE_SECONDS = 2.0
 """What a client has to leave by itself once the scenario has seen all that it waits for."""
 RELEASE_SECONDS = 2.0
+QUIET_ROUNDS = 2_000
+"""How much may still be dealt with of what a client sent before it ended."""
 LOOK_SECONDS = 0.2
 """How often the one is asked who may stop the run; and the process, where nobody can be woken."""
 _CHUNK = 64 * 1024
@@ -95,7 +97,15 @@ class ClientProcess:
         """All has been seen. A client that stays is ended after a while."""
         self._loop.after(LEAVE_SECONDS, partial(self._end, "settled"))
 
-    def release(self) -> None:
+    def run(self) -> None:
+        """Until it has ended; what it sent before that is still read."""
+        try:
+            self._loop.run()
+            self._loop.run_until_quiet(QUIET_ROUNDS)
+        finally:
+            self._release()
+
+    def _release(self) -> None:
         """End what it left behind, and let go of it."""
         process = self._process
         for descriptor in (process.stdout, process.stderr, process.pidfd):

@@ -21,23 +21,16 @@ from mcptest.core.scenario_outcome import Ended, ScenarioResult
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.client.client_judging import judge_client
 from mcptest.probe.conformance.client.client_process import ClientProcess, LaunchedServer, defect_in
-from mcptest.probe.conformance.client.scenario_server import (
-    CAPTURE_LIMITS,
-    ScenarioMasker,
-    flushed_soon,
-)
+from mcptest.probe.conformance.client.scenario_server import recorded
 from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
 from mcptest.probe.conformance.scenario import Scenario
 from mcptest.probe.conformance.scenario_runs import ScenarioRuns
-from mcptest.servers.scripted.http_site import ScriptedSite
-from mcptest.servers.scripted.recording import SiteTape, spoken_in, without_broken_off
-from mcptest.servers.scripted.script import Performance
+from mcptest.servers.scripted.recording import spoken_in, without_broken_off
+from mcptest.servers.scripted.script import DEFECT
+from mcptest.servers.scripted.sites import ScriptedSite
 from mcptest.transport.loop import Loop
-from mcptest.transport.recorder import Recorder
 
 INTERRUPTED = "interrupted"
-QUIET_ROUNDS = 2_000
-"""How much may still be dealt with of what a client sent before it ended."""
 
 
 class ClientOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,23 +78,12 @@ class ClientOrder(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class _Played(msgspec.Struct, kw_only=True):
-    """What was seen of the client. A defect is one of ours."""
-
-    records: list[AnyRecord]
-    client: ClientProcess
-    urls: dict[str, str] = {}
-    launched: bool = True
-    unwritten: str = ""
-    defect: str = ""
-
-
 def run_client(order: ClientOrder, should_stop: Callable[[], bool]) -> ScenarioResult:
     """Run one scenario. Whatever the client does, it ends in a result; nothing is left running."""
     started = time.monotonic()
     try:
-        played = (_play_stdio if order.transport == "stdio" else _play_http)(order, should_stop)
-        result = _judged(order, played)
+        play = _play_stdio if order.transport == "stdio" else _play_http
+        result = _judged(order, *play(order, should_stop))
     except PeerError as error:
         message = f"{error.message} ({error.hint})" if error.hint else error.message
         ended = Ended(not_started=message)
@@ -112,51 +94,41 @@ def run_client(order: ClientOrder, should_stop: Callable[[], bool]) -> ScenarioR
         cause = f"the scripted server could not be started: {error.strerror or error}"
         result = _result(order, cause=cause)
     except Exception as error:  # noqa: BLE001 - a defect of ours costs one scenario, and is said
-        result = _result(order, cause=f"a defect of mcptest: {type(error).__name__}: {error}")
+        result = _result(order, cause=f"{DEFECT}{type(error).__name__}: {error}")
     duration = round((time.monotonic() - started) * 1000, 1)
     return replace(result, duration_ms=duration)
 
 
-def _play_http(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
+def _play_http(
+    order: ClientOrder, should_stop: Callable[[], bool]
+) -> tuple[ClientProcess, SeenSession]:
     loop, script = Loop(), order.scenario.script()
-    if order.capture is None:
-        return _play_on_site(order, Performance(script, SiteTape(), loop), should_stop)
-    redaction.learn(lambda: _secrets(order))
-    masker = ScenarioMasker(script, redaction.secrets)
-    with Recorder(order.capture, masker=masker, limits=CAPTURE_LIMITS) as recorder:
-        tape = SiteTape(flushed_soon(recorder, loop))
-        played = _play_on_site(order, Performance(script, tape, loop), should_stop)
-        recorder.close(interrupted=played.client.ended_for == "interrupt")
-        if recorder.error is not None:
-            played.unwritten = recorder.error.strerror or str(recorder.error)
-        return played
-
-
-def _play_on_site(
-    order: ClientOrder, performance: Performance, should_stop: Callable[[], bool]
-) -> _Played:
-    loop, script, tape = performance.loop, performance.script, performance.tape
-    tape.opened(order.scenario.name, "http", "", order.asked_for)
-    site = ScriptedSite(performance, order.offered)
-    site.asks_for_capabilities = order.capabilities == "probe"
-    try:
-        context = {**order.scenario.context, **script.context}
-        words = (site.url() + order.scenario.path,)
-        client = order.started(loop, words, _environment(order, context), should_stop)
-        performance.on_settled = client.may_leave
+    if order.capture is not None:
+        redaction.learn(lambda: _secrets(order))
+    with recorded(script, loop, order.capture) as (tape, recorder):
+        tape.opened(order.scenario.name, "http", order.asked_for)
+        site = ScriptedSite(script, tape, loop, order.offered)
+        site.asks_for_capabilities = order.capabilities == "probe"
         try:
-            loop.run()
-            loop.run_until_quiet(QUIET_ROUNDS)  # what it sent before it ended is still to be read
+            context = {**order.scenario.context, **script.context}
+            words = (site.url() + order.scenario.path,)
+            client = order.started(loop, words, _environment(order, context), should_stop)
+            site.on_settled = client.may_leave
+            client.run()
         finally:
-            client.release()
-    finally:
-        site.close()
-    tape.closed()
-    defect = performance.defect
-    return _Played(records=tape.records, client=client, urls=site.urls, defect=defect)
+            site.close()
+        tape.closed()
+        unwritten = ""
+        if recorder is not None:
+            recorder.close(interrupted=client.ended_for == "interrupt")
+            error = recorder.error
+            unwritten = "" if error is None else error.strerror or str(error)
+        return client, _seen(order, client, tape.records, urls=site.urls, unwritten=unwritten)
 
 
-def _play_stdio(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
+def _play_stdio(
+    order: ClientOrder, should_stop: Callable[[], bool]
+) -> tuple[ClientProcess, SeenSession]:
     loop = Loop()
     with LaunchedServer(order.scenario.name, order.asked_for, order.capabilities) as server:
         words = server.command
@@ -164,18 +136,32 @@ def _play_stdio(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
             "MCP_CONFORMANCE_SERVER_COMMAND": json.dumps(words)
         }
         client = order.started(loop, words, environment, should_stop)
-        try:
-            loop.run()
-            loop.run_until_quiet(QUIET_ROUNDS)
-        finally:
-            client.release()
+        client.run()
         if order.capture is not None:
             server.keep(order.capture)
         records = server.records()
         if client.ended_for:
             records = without_broken_off(records)
-        launched, defect = server.was_launched, defect_in(records)
-        return _Played(records=records, client=client, launched=launched, defect=defect)
+        return client, _seen(order, client, records, launched=server.was_launched)
+
+
+def _seen(
+    order: ClientOrder, client: ClientProcess, records: list[AnyRecord], **known: Any
+) -> SeenSession:
+    return SeenSession(
+        records=records,
+        revision=spoken_in(records) or order.revision,
+        offered=order.offered,
+        is_demanded=not order.negotiates,
+        stderr=redaction.masker.cut_text(client.stderr.text()),
+        transport=order.transport,
+        endpoint=order.scenario.path or "/",
+        ended=client.ended,
+        was_settled=client.ended_for == "settled",
+        mode=order.capabilities,
+        claims=order.claims,
+        **known,
+    )
 
 
 def _environment(order: ClientOrder, context: Mapping[str, Any]) -> dict[str, str]:
@@ -192,33 +178,14 @@ def _environment(order: ClientOrder, context: Mapping[str, Any]) -> dict[str, st
     return {**inherited, **order.env, **expected}
 
 
-def _judged(order: ClientOrder, played: _Played) -> ScenarioResult:
-    client, masker = played.client, redaction.masker
-    said = {
-        "stdout": masker.cut_text(client.stdout.text()),
-        "stderr": masker.cut_text(client.stderr.text()),
-    }
+def _judged(order: ClientOrder, client: ClientProcess, seen: SeenSession) -> ScenarioResult:
+    masker = redaction.masker
+    stdout = masker.cut_text(client.stdout.text())
+    said: dict[str, Any] = {"stdout": stdout, "stderr": seen.stderr, "ended": client.ended}
     if client.ended_for == "interrupt":
-        return _result(order, cause=INTERRUPTED, ended=client.ended, **said)
-    if played.defect:
-        cause = f"a defect of mcptest: {played.defect}"
-        return _result(order, cause=cause, ended=client.ended, **said)
-    seen = SeenSession(
-        records=played.records,
-        revision=spoken_in(played.records) or order.revision,
-        offered=order.offered,
-        is_demanded=not order.negotiates,
-        stderr=said["stderr"],
-        transport=order.transport,
-        urls=played.urls,
-        endpoint=order.scenario.path or "/",
-        ended=client.ended,
-        was_settled=client.ended_for == "settled",
-        launched=played.launched,
-        unwritten=played.unwritten,
-        mode=order.capabilities,
-        claims=order.claims,
-    )
+        return _result(order, cause=INTERRUPTED, **said)
+    if defect := defect_in(seen.records):
+        return _result(order, cause=f"{DEFECT}{defect}", **said)
     judged = judge_client(order.scenario, seen, order.timeout)
     return _result(
         order,
@@ -228,7 +195,6 @@ def _judged(order: ClientOrder, played: _Played) -> ScenarioResult:
             for row in judged.rows
         ),
         unreached=masker.cut_text(judged.unreached),
-        ended=client.ended,
         **said,
     )
 

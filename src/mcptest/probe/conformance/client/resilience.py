@@ -25,8 +25,8 @@ from mcptest.probe.conformance.scenario import (
     warned,
 )
 from mcptest.servers.scripted.conforming import Conforming, plain_tool
-from mcptest.servers.scripted.http_site import Visit
 from mcptest.servers.scripted.script import Obj, ScriptedCall
+from mcptest.servers.scripted.sites import Visit
 
 AFTERWARDS = "afterwards"
 HUGE = 8 * 1024 * 1024

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,9 @@ from mcptest.core.verdict import Side
 from mcptest.probe.conformance.client.client_judging import judge_client
 from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
 from mcptest.probe.conformance.scenario import Scenario
-from mcptest.servers.scripted.http_site import ScriptedSite
 from mcptest.servers.scripted.recording import SiteTape, origins_of, spoken_in
-from mcptest.servers.scripted.script import Performance, Script
-from mcptest.servers.scripted.stdio_site import ScriptedPipes
+from mcptest.servers.scripted.script import DEFECT, Script, ScriptStage
+from mcptest.servers.scripted.sites import ScriptedPipes, ScriptedSite
 from mcptest.transport.base import Sink
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import replace_file
@@ -66,10 +65,23 @@ class ScenarioMasker(Masker):
         return bool(credential) and credential in self._script.issued
 
 
-CAPTURE_LIMITS = Limits(capture_bytes=128 * MEBIBYTE)
+_CAPTURE_LIMITS = Limits(capture_bytes=128 * MEBIBYTE)
 
 
-def flushed_soon(recorder: Recorder, loop: Loop) -> Sink:
+@contextmanager
+def recorded(
+    script: Script, loop: Loop, place: Path | None
+) -> Iterator[tuple[SiteTape, Recorder | None]]:
+    """A tape for a script, and what writes it down, if there is a place for it."""
+    if place is None:
+        yield SiteTape(), None
+        return
+    masker = ScenarioMasker(script, redaction.secrets)
+    with Recorder(place, masker=masker, limits=_CAPTURE_LIMITS) as recorder:
+        yield SiteTape(_flushed_soon(recorder, loop), recorder.flush), recorder
+
+
+def _flushed_soon(recorder: Recorder, loop: Loop) -> Sink:
     """Write down what came once it has been dealt with: it costs no memory, and a kill loses
     nothing."""
     waits = False
@@ -89,7 +101,6 @@ def flushed_soon(recorder: Recorder, loop: Loop) -> Sink:
     return tell
 
 
-DEFECT = "a defect of mcptest: "
 _MOST_LAUNCHES = 1_000
 
 
@@ -101,54 +112,50 @@ def _offered(scenario: Scenario[SeenSession], wanted: Revision | None) -> tuple[
     return offered_revisions(scenario, wanted)
 
 
-def serve_on_pipes(
+def serve_scenario(
     scenario: Scenario[SeenSession],
     wanted: Revision | None,
     capture: Path | None,
+    *,
+    transport: TransportName,
     mode: str = "probe",
-) -> int:
-    """Be the server on stdin and stdout until the client leaves, in a revision or in them all."""
-    if "stdio" not in scenario.transports:
-        raise UsageError(f"scenario {scenario.name} is about HTTP", hint="use --transport http")
-    script, offered = scenario.script(), _offered(scenario, wanted)
-    loop = Loop()
-    loop.stop_on_signals()
-    with _recording(scenario, script, wanted, "stdio", capture) as (tape, flush):
-        performance = Performance(script, tape, loop)
-        pipes = ScriptedPipes(performance, offered, flush)
-        pipes.asks_for_capabilities = mode == "probe"
-        pipes.run()
-    return _outcome(performance.defect)
-
-
-def serve_on_site(
-    scenario: Scenario[SeenSession],
-    wanted: Revision | None,
-    capture: Path | None,
     port: int = 0,
     port_file: str | None = None,
-    mode: str = "probe",
 ) -> int:
-    """Be the server over HTTP until a signal comes."""
-    if "http" not in scenario.transports:
-        raise UsageError(f"scenario {scenario.name} is about stdio", hint="use --transport stdio")
-    script, offered = scenario.script(), _offered(scenario, wanted)
-    loop = Loop()
+    """Be the server, in a revision or in them all: over HTTP until a signal comes, on stdin and
+    stdout until the client leaves."""
+    if transport not in scenario.transports:
+        other = "HTTP" if transport == "stdio" else "stdio"
+        hint = f"use --transport {other.lower()}"
+        raise UsageError(f"scenario {scenario.name} is about {other}", hint=hint)
+    script, offered, loop = scenario.script(), _offered(scenario, wanted), Loop()
     loop.stop_on_signals()
-    with _recording(scenario, script, wanted, "http", capture, loop) as (tape, _):
-        performance = Performance(script, tape, loop)
-        try:
-            site = ScriptedSite(performance, offered, port)
-        except OSError as error:
-            raise UsageError(f"can't listen on port {port}: {error.strerror}") from None
+    with recorded(script, loop, capture and _free_place(capture)) as (tape, recorder):
+        if recorder is not None:
+            recorder.kept = True  # that it was launched at all is worth keeping
+        label = scenario.name if recorder is None else recorder.path.stem
+        tape.opened(label, transport, "auto" if wanted is None else wanted.value)
+        site: ScriptStage
+        if transport == "stdio":
+            site = ScriptedPipes(script, tape, loop, offered)
+        else:
+            try:
+                site = ScriptedSite(script, tape, loop, offered, port)
+            except OSError as error:
+                raise UsageError(f"can't listen on port {port}: {error.strerror}") from None
+            context = {**scenario.context, **script.context}
+            _announce(site.url() + scenario.path, port_file, context)
         site.asks_for_capabilities = mode == "probe"
         try:
-            _announce(site.url() + scenario.path, port_file, {**scenario.context, **script.context})
-            if not performance.defect:
-                loop.run()
+            if not site.defect:
+                site.run()
         finally:
             site.close()
-    return _outcome(performance.defect)
+    if recorder is not None and recorder.error is not None:
+        raise McptestError(f"the capture could not be written: {recorder.error.strerror}")
+    if site.defect:
+        raise McptestError(f"{DEFECT}{site.defect}")
+    return 0
 
 
 def judged_capture(
@@ -207,35 +214,6 @@ def _placed(row: CheckResult, captures: Sequence[str], begins: Sequence[int]) ->
     return replace(row, record=row.record - begins[number], details=details)
 
 
-@contextmanager
-def _recording(
-    scenario: Scenario[SeenSession],
-    script: Script,
-    wanted: Revision | None,
-    transport: TransportName,
-    capture: Path | None,
-    loop: Loop | None = None,
-) -> Iterator[tuple[SiteTape, Callable[[], None]]]:
-    """A tape, and what writes it down now; with a loop that is done whenever there is time."""
-    spoken = "auto" if wanted is None else wanted.value
-    if capture is None:
-        tape = SiteTape()
-        tape.opened(scenario.name, transport, "", spoken)
-        yield tape, lambda: None
-        return
-    masker = ScenarioMasker(script, redaction.secrets)
-    recorder = Recorder(_free_place(capture), masker=masker, limits=CAPTURE_LIMITS)
-    recorder.kept = True  # that it was launched at all is worth keeping
-    tape = SiteTape(recorder if loop is None else flushed_soon(recorder, loop))
-    tape.opened(recorder.path.stem, transport, "", spoken)
-    try:
-        yield tape, recorder.flush
-    finally:
-        recorder.close()
-        if recorder.error is not None:
-            raise McptestError(f"the capture could not be written: {recorder.error.strerror}")
-
-
 def _free_place(wanted: Path) -> Path:
     """A name that nobody has: whoever launches us twice gets two captures."""
     for number in range(1, _MOST_LAUNCHES + 1):
@@ -260,9 +238,3 @@ def _announce(url: str, port_file: str | None, context: Mapping[str, Any]) -> No
     if port_file is not None:
         port = url.removeprefix("http://").partition("/")[0].rpartition(":")[2]
         replace_file(Path(port_file), f"{port}\n".encode())
-
-
-def _outcome(defect: str) -> int:
-    if defect:
-        raise McptestError(f"{DEFECT}{defect}")
-    return 0

@@ -18,8 +18,8 @@ from mcptest.probe.conformance.scenario import (
     shown,
     skipped,
 )
-from mcptest.servers.scripted.http_site import Visit
 from mcptest.servers.scripted.script import Obj, ScriptStage
+from mcptest.servers.scripted.sites import Visit
 
 CANARY = "/canary/profile-schema.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

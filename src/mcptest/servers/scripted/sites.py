@@ -1,7 +1,9 @@
-"""The scripted server over HTTP: where it listens, who may come in, and what a script is told.
+"""Where a scripted server is met: over HTTP, or on standard input and output by clients that launch
+their server.
 
-It listens on loopback only, on ports that the system chooses. Whoever comes with a foreign Host or
-Origin is recorded and sent away. Whatever a client sends costs bounded time and memory.
+Over HTTP it listens on loopback only, on ports that the system chooses. Whoever comes with a
+foreign Host or Origin is recorded and sent away. Whatever a client sends costs bounded time and
+memory.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import re
 from collections.abc import Collection, Mapping
 from functools import partial
 from socket import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote
 
 from mcptest.core.capture import Sse
@@ -20,23 +22,19 @@ from mcptest.core.limits import MEBIBYTE
 from mcptest.core.revision import Revision
 from mcptest.servers.demo.jsonrpc import (
     INVALID_REQUEST,
-    NOTIFICATION,
     REQUEST,
+    RESPONSE,
     Refusal,
     encode,
     error_message,
-    kind_of,
-    read_text,
-    readable_id,
+    too_large,
 )
+from mcptest.servers.demo.stdio_server import StdioPipes
 from mcptest.servers.http_connection import HttpConnection, Rejected, Request, check_sender
-from mcptest.servers.scripted.script import (
-    MCP,
-    Obj,
-    Performance,
-    ScriptStage,
-)
+from mcptest.servers.scripted.recording import SiteTape
+from mcptest.servers.scripted.script import MCP, Obj, Script, ScriptStage
 from mcptest.transport.listener import Listener
+from mcptest.transport.loop import Loop
 from mcptest.wire.fault import WireError
 from mcptest.wire.http1 import RequestHead
 
@@ -54,7 +52,7 @@ class Visit:
 
     def __init__(
         self,
-        performance: Performance,
+        stage: ScriptStage,
         connection: HttpConnection,
         request: Request,
         origin: str,
@@ -71,8 +69,8 @@ class Visit:
         self.state = WAITING
         self.unanswered = 1
         """Requests in its body: a batch, as 2025-03-26 has it, may have several."""
-        self.performance = performance
-        self.tape = performance.tape
+        self._stage = stage
+        self.tape = stage.tape
         self.stream_number = self.tape.new_stream()
         self._connection = connection
         connection.on_head = partial(self.tape.response, self.stream_number)
@@ -100,8 +98,22 @@ class Visit:
         self.tape.end(self.stream_number, complete=connection.open)
 
     @property
+    def is_waiting(self) -> bool:
+        return self.state == WAITING
+
+    @property
     def is_streaming(self) -> bool:
         return self.state == STREAMING
+
+    def accept(self, kinds: list[str], *, batched: bool) -> None:
+        """What is due before a script hears of its messages. Raises Refusal."""
+        if self._stage.stateless and RESPONSE in kinds:
+            raise Refusal(INVALID_REQUEST, "Invalid request: a client sends no responses")
+        self.unanswered = kinds.count(REQUEST)
+        if not self.unanswered:
+            self.respond(202)
+        elif batched:
+            self.stream()  # on which they are answered one by one
 
     def stream(self, headers: Mapping[str, str] | None = None) -> Visit:
         """Answer with an event stream, on which messages and events are sent until its end."""
@@ -160,12 +172,12 @@ class Visit:
         return self._connection
 
     def _client_hung_up(self) -> None:
-        if self.state == DONE or self.performance.over:
+        if self.state == DONE or self._stage.over:
             return
         self.state = DONE
         self.remark("the client hung up before its answer was complete")
         self.tape.end(self.stream_number, complete=False)
-        self.performance.play(self.performance.script.hung_up, self)
+        self._stage.play(self._stage.script.hung_up, self)
 
 
 def _safe(headers: Mapping[str, str] | None) -> dict[str, str]:
@@ -200,7 +212,6 @@ IPV4, IPV6 = "127.0.0.1", "::1"
 HELD_BYTES = 32 * MEBIBYTE
 """What all connections may have in their buffers together."""
 LARGE = 256 * 1024
-MAX_BATCH = 1_000
 _TRIES = 8
 
 
@@ -210,22 +221,28 @@ class ScriptedSite(ScriptStage):
     transport = "http"
 
     def __init__(
-        self, performance: Performance, offered: Collection[Revision], port: int = 0
+        self,
+        script: Script,
+        tape: SiteTape,
+        loop: Loop,
+        offered: Collection[Revision],
+        port: int = 0,
     ) -> None:
         """Listens at once, and lets the script begin. `port` is that of the first origin."""
-        super().__init__(performance, offered)
+        super().__init__(script, tape, loop, offered)
+        self._general: list[Visit] = []
+        """Open GET streams, the latest last."""
         self._listeners: list[Listener] = []
         self._ports: dict[str, int] = {}
-        self._general: list[Visit] = []
         try:
-            for origin in self._script.origins:
+            for origin in script.origins:
                 self._ports[origin] = self._listen(origin, port)
                 port = 0
         except OSError:
             self.close()
             raise
-        self._tape.origins(self.urls)
-        performance.play(self._script.begin, self)
+        tape.origins(self.urls)
+        self.play(script.begin, self)
 
     def url(self, origin: str = MCP) -> str:
         return f"http://{NAME}:{self._ports[origin]}"
@@ -242,13 +259,13 @@ class ScriptedSite(ScriptStage):
         return {origin: self.url(origin) for origin in self._ports}
 
     def close(self) -> None:
-        self._performance.end()
+        super().close()
         for listener in self._listeners:
             listener.close()
 
     def _listen(self, origin: str, port: int) -> int:
         """On both loopback addresses: `localhost` is the one or the other, as the client likes."""
-        loop, connect = self._performance.loop, partial(self._connect, origin)
+        loop, connect = self.loop, partial(self._connect, origin)
         for _ in range(_TRIES):
             first = Listener(loop, (IPV4, port), connect, makes_room=True)
             try:
@@ -267,7 +284,7 @@ class ScriptedSite(ScriptStage):
 
     def _connect(self, origin: str, sock: socket, forget: Forget) -> HttpConnection:
         handle = partial(self._handle, origin)
-        connection = HttpConnection(self._performance.loop, sock, handle, forget)
+        connection = HttpConnection(self.loop, sock, handle, forget)
         connection.on_refused = partial(self._refused, origin, connection)
         connection.on_fed = self._fed
         return connection
@@ -276,13 +293,13 @@ class ScriptedSite(ScriptStage):
         self, origin: str, connection: HttpConnection, fault: WireError, head: RequestHead | None
     ) -> None:
         """Bytes that are no request of HTTP: they are recorded, and answered by the connection."""
-        stream = self._tape.new_stream() if head is not None else None
+        stream = self.tape.new_stream() if head is not None else None
         connection.on_head = None
         if head is not None and stream is not None:
             url = self.url(origin) + head.target
-            self._tape.request(stream, head.method, url, head.headers)
-            connection.on_head = partial(self._tape.response, stream)
-        self._tape.trouble(fault.kind, fault.detail, fault.excerpt, stream)
+            self.tape.request(stream, head.method, url, head.headers)
+            connection.on_head = partial(self.tape.response, stream)
+        self.tape.trouble(fault.kind, fault.detail, fault.excerpt, stream)
 
     def _fed(self, connection: HttpConnection) -> None:
         if connection.held < LARGE:
@@ -290,28 +307,28 @@ class ScriptedSite(ScriptStage):
         held = sum(one.held for listener in self._listeners for one in listener.connections)
         if held > HELD_BYTES:
             detail = f"all connections together hold more than {HELD_BYTES} bytes"
-            self._tape.trouble(ErrorKind.BODY_TOO_LARGE, detail)
+            self.tape.trouble(ErrorKind.BODY_TOO_LARGE, detail)
             connection.close()
 
     def _handle(self, origin: str, request: Request, connection: HttpConnection) -> None:
         url = self.url(origin) + request.head.target
-        visit = Visit(self._performance, connection, request, origin, url)
+        visit = Visit(self, connection, request, origin, url)
         try:
             check_sender(request, IPV4)
         except Rejected as rejected:
             visit.remark(f"refused: {rejected.refusal.message}")
             visit.respond(rejected.status, error_message(None, rejected.refusal))
             return
-        if not self._performance.play(self._script.visit, visit) and visit.state == WAITING:
+        if not self.play(self.script.visit, visit) and visit.is_waiting:
             self._route(visit)
 
     def _route(self, visit: Visit) -> None:
-        if self._performance.over:
+        if self.over:
             visit.cut()
-        elif visit.origin != MCP or visit.path != (self._script.endpoint or "/"):
+        elif visit.origin != MCP or visit.path != (self.script.endpoint or "/"):
             visit.respond(404, error_message(None, Refusal(INVALID_REQUEST, "Not found")))
         elif visit.method == "POST":
-            self._post(visit)
+            self.take(visit.body, visit)
         elif visit.method == "GET" and not self.stateless:
             self._general.append(visit.stream())
         else:
@@ -319,38 +336,44 @@ class ScriptedSite(ScriptStage):
             refusal = Refusal(INVALID_REQUEST, f"{visit.method} is not allowed here")
             visit.respond(405, error_message(None, refusal), headers={"Allow": allowed})
 
-    def _post(self, visit: Visit) -> None:
-        value: Any = None
-        try:
-            value = read_text(visit.body)
-            if isinstance(value, list):
-                self._batch(visit, value)
-            else:
-                self._message(visit, value, kind_of(value))
-        except Refusal as refusal:
-            if self._performance.play(self._script.broken, visit.body):
-                if visit.state == WAITING:
-                    visit.respond(202)
-            else:
-                visit.respond(400, encode(error_message(readable_id(value), refusal)))
 
-    def _message(self, visit: Visit, value: Obj, kind: str) -> None:
-        if self.stateless and kind not in {REQUEST, NOTIFICATION}:
-            raise Refusal(INVALID_REQUEST, "Invalid request: a client sends no responses")
-        if kind != REQUEST:
-            visit.respond(202)
-        self.tell(value, kind, visit)
+# -- The scripted server on standard input and output --------------------------------------------
 
-    def _batch(self, visit: Visit, values: list[Any]) -> None:
-        if self.revision is not Revision.V2025_03_26:
-            raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
-        if not 0 < len(values) <= MAX_BATCH:
-            raise Refusal(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages")
-        kinds = [kind_of(value) for value in values]
-        visit.unanswered = kinds.count(REQUEST)
-        if visit.unanswered:
-            visit.stream()  # on which they are answered one by one
-        for value, kind in zip(values, kinds, strict=True):
-            self.tell(value, kind, visit)
-        if REQUEST not in kinds:
-            visit.respond(202)
+
+class ScriptedPipes(ScriptStage):
+    """The one client at the other end of the pipes."""
+
+    transport = "stdio"
+
+    def __init__(
+        self, script: Script, tape: SiteTape, loop: Loop, offered: Collection[Revision]
+    ) -> None:
+        super().__init__(script, tape, loop, offered)
+        self._pipes = StdioPipes(loop, self._take_line, tape.save)
+        self.play(script.begin, self)
+
+    def url(self, origin: str = MCP) -> str:
+        raise LookupError("there are no addresses on stdio")
+
+    def send(self, message: Obj | bytes) -> bool:
+        raw = message if isinstance(message, bytes) else encode(message)
+        self.tape.frame("server", raw)
+        self._pipes.write(raw + b"\n")
+        return True
+
+    def run(self) -> None:
+        """Until the client closes our input, the script ends it, or a signal comes."""
+        self._pipes.run()
+        self.close()
+        self._pipes.finish()
+
+    def _take_line(self, line: bytes | None) -> None:
+        if line is None:
+            detail = "the client sent a line that is too long"
+            self.tape.trouble(ErrorKind.LINE_TOO_LONG, detail)
+            self.refuse(b"", error_message(None, too_large()))
+        elif line.strip():
+            self.tape.frame("client", line)
+            if self._pipes.ended:
+                self.tape.broken_off()
+            self.take(line)

@@ -22,9 +22,9 @@ from mcptest.core.capture import (
 from mcptest.core.verdict import Outcome, Side
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import judge
-from mcptest.servers.scripted.http_site import Visit
 from mcptest.servers.scripted.recording import KEPT_BYTES, SiteTape, origins_of
 from mcptest.servers.scripted.script import Obj, Script, ScriptedCall
+from mcptest.servers.scripted.sites import Visit
 from mcptest.wire.capture_forms import SessionSource
 from tests.support.playing import (
     BOUND,
@@ -257,7 +257,7 @@ def test_a_defect_of_the_script_ends_it_and_is_said_as_ours() -> None:
     play.stop()
     caller.join(BOUND)
     assert not caller.is_alive(), "the connection is still open"
-    assert "Talkative failed: RuntimeError: the script is broken" in play.performance.defect
+    assert "Talkative failed: RuntimeError: the script is broken" in play.site.defect
     assert any("a defect of mcptest" in note.text for note in play.of(Note))
 
 
@@ -346,7 +346,7 @@ def test_what_a_script_gives_back_in_a_header_can_not_end_it() -> None:
         answer = Http(play.port).send("GET", "/authorize?to=x%0d%0aX-Evil:%201%e2%82%ac%00")
         assert answer.headers["Location"] == "x%0D%0AX-Evil: 1%E2%82%AC%00"
         assert "X-Evil" not in answer.headers
-        assert play.performance.defect == ""
+        assert play.site.defect == ""
 
 
 def test_a_script_that_is_settled_says_so_once() -> None:
@@ -357,7 +357,7 @@ def test_a_script_that_is_settled_says_so_once() -> None:
             return self.was_initialized
 
     with playing(Short(), D) as play:
-        play.performance.on_settled = lambda: settled.append(1)
+        play.site.on_settled = lambda: settled.append(1)
         good_session(play.port)
     assert settled == [1]
 
