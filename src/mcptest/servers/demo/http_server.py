@@ -432,45 +432,47 @@ def serve_post(message: Obj, request: Request, connection: HttpConnection, world
     exchange = StatelessPost(message["id"], connection, world.options.response)
     try:
         if message["method"] != "initialize" or is_stateless(message):
-            check_headers(message, request, world)
+            name = message.get("params", {}).get("name")
+            calls = message["method"] == "tools/call" and isinstance(name, str)
+            tool = world.content.tool_named.get(name) if calls else None
+            check_headers(message, request.headers, {} if tool is None else tool.header)
     except Refusal as refusal:
         exchange.refuse(refusal)
     else:
         serve(message, world, exchange)
 
 
-def check_headers(message: Obj, request: Request, world: World) -> None:
-    """Each header says what the body says. Raises Refusal."""
+def check_headers(message: Obj, headers: dict[str, str], mirrored: dict[str, str]) -> None:
+    """Each header says what the body says. Raises Refusal. `mirrored` are the arguments of the tool
+    that is called which have a header, with its name."""
     params = message.get("params", {})
     meta = params.get("_meta")
     if isinstance(meta, dict) and isinstance(meta.get(VERSION), str):
-        _compare("MCP-Protocol-Version", request, meta[VERSION])
-    _compare("Mcp-Method", request, message["method"])
+        _compare("MCP-Protocol-Version", headers, meta[VERSION])
+    _compare("Mcp-Method", headers, message["method"])
     named_by = _NAMED_BY.get(message["method"])
     if named_by is not None and isinstance(params.get(named_by), str):
-        _compare("Mcp-Name", request, params[named_by])
-    if message["method"] == "tools/call" and isinstance(params.get("arguments", {}), dict):
-        name, arguments = params.get("name"), params.get("arguments", {})
-        tool = world.content.tool_named.get(name) if isinstance(name, str) else None
-        for argument, header in tool.header.items() if tool is not None else ():
-            _compare_param(f"Mcp-Param-{header}", request, arguments.get(argument))
+        _compare("Mcp-Name", headers, params[named_by])
+    arguments = params.get("arguments", {})
+    for argument, header in mirrored.items() if isinstance(arguments, dict) else ():
+        _compare_param(f"Mcp-Param-{header}", headers, arguments.get(argument))
 
 
-def _compare(header: str, request: Request, expected: str) -> None:
-    given = request.header(header.lower())
+def _compare(header: str, headers: dict[str, str], expected: str) -> None:
+    given = headers.get(header.lower())
     if given is None:
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} is missing")
     if decode_header(header, given) != expected:
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} differs from the body")
 
 
-def _compare_param(header: str, request: Request, value: Any) -> None:
-    given = request.header(header.lower())
+def _compare_param(header: str, headers: dict[str, str], value: Any) -> None:
+    given = headers.get(header.lower())
     if value is None:
         if given is not None:
             raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} has no value in the body")
     elif isinstance(value, str):
-        _compare(header, request, value)
+        _compare(header, headers, value)
     elif given is None:
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} is missing")
     elif type(value) is int and not _is_number(decode_header(header, given), value):

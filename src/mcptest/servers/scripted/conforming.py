@@ -7,14 +7,13 @@ rest is as the specification has it, so that whatever a client does wrong is the
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from mcptest import __version__
 from mcptest.core.revision import Era, Revision, revision_of_wire
-from mcptest.servers.demo.http_server import decode_header
+from mcptest.servers.demo.http_server import check_headers
 from mcptest.servers.demo.jsonrpc import (
-    HEADER_MISMATCH,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -23,22 +22,16 @@ from mcptest.servers.demo.jsonrpc import (
     error_message,
     read_text,
 )
-from mcptest.servers.scripted.script import META_PREFIX, Obj, Script, ScriptedCall, ScriptStage
+from mcptest.servers.demo.stateless_era import CAPABILITIES, SERVER_INFO, SUBSCRIPTION, VERSION
+from mcptest.servers.scripted.script import Obj, Script, ScriptedCall, ScriptStage
 from mcptest.servers.scripted.sites import Visit
 
-# -- What a server of the stateless era checks of a request --------------------------------------
-
-VERSION = META_PREFIX + "protocolVersion"
-CAPABILITIES = META_PREFIX + "clientCapabilities"
-SERVER_INFO = META_PREFIX + "serverInfo"
-SUBSCRIPTION = META_PREFIX + "subscriptionId"
 CACHEABLE = frozenset(
     (
         *("server/discover", "tools/list", "prompts/list", "resources/list"),
         *("resources/templates/list", "resources/read"),
     )
 )
-_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 def plain_tool(name: str, description: str) -> Obj:
@@ -52,77 +45,29 @@ def wire_versions(stage: ScriptStage) -> list[str]:
     return [revision.wire_version for revision in reversed(stage.offered)]
 
 
-def meta_problem(call: ScriptedCall, stage: ScriptStage) -> Refusal | None:
-    """What is wrong with the `_meta` of a request, as the error that it is answered with."""
-    spoken = stage.revision.wire_version
+def check_meta(call: ScriptedCall, stage: ScriptStage) -> None:
+    """The `_meta` of a request has what it needs. Raises Refusal."""
     asked = call.params.get("protocolVersion") if call.method == "initialize" else None
     version = call.meta.get(VERSION, asked)
-    if isinstance(version, str) and version != spoken:
+    if isinstance(version, str) and version != stage.revision.wire_version:
         data = {"supported": wire_versions(stage), "requested": version[:200]}
-        return Refusal(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
-    if not isinstance(call.meta.get(VERSION), str):
-        return Refusal(INVALID_PARAMS, f'Invalid params: _meta needs "{VERSION}"')
-    if not isinstance(call.meta.get(CAPABILITIES), dict):
-        return Refusal(INVALID_PARAMS, f'Invalid params: _meta needs "{CAPABILITIES}"')
-    return None
+        raise Refusal(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    for name, kind in ((VERSION, str), (CAPABILITIES, dict)):
+        if not isinstance(call.meta.get(name), kind):
+            raise Refusal(INVALID_PARAMS, f'Invalid params: _meta needs "{name}"')
 
 
-def header_problem(call: ScriptedCall, tools: Iterable[Obj]) -> Refusal | None:
-    """The first header that does not say what the body says. None on stdio, which has none."""
-    if call.visit is None or (call.method == "initialize" and VERSION not in call.meta):
-        return None
-    for name, expected in expected_headers(call, tools):
-        given, problem = call.visit.headers.get(name.lower()), ""
-        if expected is None:
-            problem = "" if given is None else "has no value in the body"
-        elif given is None:
-            problem = "is missing"
-        else:
-            try:
-                fits = says(decode_header(name, given), expected)
-            except Refusal as refusal:
-                problem = refusal.message
-            else:
-                problem = "" if fits else "differs from the body"
-        if problem:
-            return Refusal(HEADER_MISMATCH, f"Header mismatch: {name} {problem}")
-    return None
+def headers_of_arguments(call: ScriptedCall, tools: Iterable[Obj]) -> dict[str, str]:
+    """The arguments of the tool that is called which have a header, with its name."""
+    named = [one for one in tools if one["name"] == call.params.get("name")]
+    return {
+        name: about["x-mcp-header"]
+        for tool in named[:1]
+        if call.method == "tools/call"
+        for name, about in tool["inputSchema"].get("properties", {}).items()
+        if "x-mcp-header" in about
+    }
 
-
-def expected_headers(call: ScriptedCall, tools: Iterable[Obj]) -> Iterator[tuple[str, Any]]:
-    """Each header that a request must have, with the value in the body that it repeats."""
-    version = call.meta.get(VERSION)
-    if isinstance(version, str):
-        yield "MCP-Protocol-Version", version
-    yield "Mcp-Method", call.method
-    named_by = _NAMED_BY.get(call.method)
-    if named_by is not None and isinstance(call.params.get(named_by), str):
-        yield "Mcp-Name", call.params[named_by]
-    arguments = call.params.get("arguments", {})
-    if call.method == "tools/call" and isinstance(arguments, dict):
-        for tool in tools:
-            if tool.get("name") == call.params.get("name"):  # it may want to see some in headers
-                schema = tool.get("inputSchema")
-                properties = schema.get("properties") if isinstance(schema, dict) else None
-                for name, about in (properties or {}).items():
-                    header = about.get("x-mcp-header") if isinstance(about, dict) else None
-                    if isinstance(header, str):
-                        yield f"Mcp-Param-{header}", arguments.get(name)
-
-
-def says(text: str, expected: Any) -> bool:
-    """Whether a header's text stands for this value of the body."""
-    if isinstance(expected, bool):
-        return text == ("true" if expected else "false")
-    if isinstance(expected, int | float):
-        try:
-            return len(text) < 400 and float(text) == float(expected)
-        except (ValueError, OverflowError):
-            return False
-    return isinstance(expected, str) and text == expected
-
-
-# -- A well-behaved server in both eras, made from tables ----------------------------------------
 
 NOTHING: tuple[Obj, ...] = ()
 ONLY_TOOLS: Obj = {"tools": {}}
@@ -359,15 +304,22 @@ class Conforming(Script):
         )
 
     def _request_on_its_own(self, call: ScriptedCall) -> None:
-        refusal = None
-        if self.checks_requests:
-            refusal = header_problem(call, self.tools) or meta_problem(call, self.stage)
-        if refusal is not None:
+        try:
+            if self.checks_requests:
+                self._check(call)
+        except Refusal as refusal:
             call.error(refusal.code, refusal.message, refusal.data, status=400)
             return
         if VERSION in call.meta or call.method in _ONLY_STATELESS:
             self.stage.agree(self.stage.revision)
         self._serve(call)
+
+    def _check(self, call: ScriptedCall) -> None:
+        """Headers, of which stdio has none, and `_meta`. Raises Refusal."""
+        if call.visit is not None and (call.method != "initialize" or VERSION in call.meta):
+            mirrored = headers_of_arguments(call, self.tools)
+            check_headers(call.message, call.visit.headers, mirrored)
+        check_meta(call, self.stage)
 
     def discover(self, call: ScriptedCall) -> None:
         supported = wire_versions(self.stage)

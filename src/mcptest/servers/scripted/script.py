@@ -33,7 +33,6 @@ Obj: TypeAlias = dict[str, Any]
 MCP = "mcp"
 """The origin that the client is given. A script may have others: an authorization server."""
 
-META_PREFIX = "io.modelcontextprotocol/"
 MAX_BATCH = 1_000
 DEFECT = "a defect of mcptest: "
 

@@ -63,7 +63,7 @@ class Visit:
         self.path = request.path
         self.query = dict(parse_qsl(request.query, keep_blank_values=True))
         """The last value of each name."""
-        self.headers: Mapping[str, str] = request.headers
+        self.headers = request.headers
         """By name in lower case; repeated ones are joined with a comma."""
         self.body = request.body
         self.state = WAITING

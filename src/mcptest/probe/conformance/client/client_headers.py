@@ -23,11 +23,11 @@ from mcptest.probe.conformance.scenario import (
     warned,
     worst,
 )
-from mcptest.servers.scripted.conforming import CAPABILITIES, VERSION, Conforming
-from mcptest.servers.scripted.script import META_PREFIX, Obj, ScriptedCall
+from mcptest.servers.demo.stateless_era import CAPABILITIES, CLIENT_INFO, VERSION
+from mcptest.servers.scripted.conforming import Conforming
+from mcptest.servers.scripted.script import Obj, ScriptedCall
 from mcptest.wire.mcp_headers import decode_header_value, encode_header_value, param_headers
 
-CLIENT_INFO = META_PREFIX + "clientInfo"
 UNSUPPORTED_VERSION = -32022
 _VERSION_HEADER = "mcp-protocol-version"
 

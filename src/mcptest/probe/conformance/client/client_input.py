@@ -38,7 +38,8 @@ from mcptest.probe.conformance.scenario import (
     untestable,
     verdict,
 )
-from mcptest.servers.scripted.conforming import CAPABILITIES, Conforming, plain_tool
+from mcptest.servers.demo.stateless_era import CAPABILITIES
+from mcptest.servers.scripted.conforming import Conforming, plain_tool
 from mcptest.servers.scripted.script import Obj, ScriptedCall
 
 ECHO, NO_STATE = "test_mrtr_echo_state", "test_mrtr_no_state"

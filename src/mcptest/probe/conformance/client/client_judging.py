@@ -37,7 +37,7 @@ from mcptest.probe.conformance.scenario import (
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.declaration import Rule
 from mcptest.rules.judge import judge
-from mcptest.servers.scripted.conforming import VERSION
+from mcptest.servers.demo.stateless_era import VERSION
 from mcptest.transport.process import signal_name
 from mcptest.wire.capture_forms import SessionSource
 

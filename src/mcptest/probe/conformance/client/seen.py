@@ -15,8 +15,8 @@ from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import Ended
 from mcptest.probe.conformance.scenario import Decided, Scenario, missing, object_in
+from mcptest.servers.demo.stateless_era import CAPABILITIES
 from mcptest.servers.http_connection import headers_by_name
-from mcptest.servers.scripted.conforming import CAPABILITIES
 from mcptest.wire.envelope import decode, is_meant_as_message
 
 _EXCERPT = 400
