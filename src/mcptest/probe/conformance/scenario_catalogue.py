@@ -3,7 +3,8 @@ said of a scenario and its checks, Python what acts and judges.
 
 A file has `scenarios` with the members of `Scenario`, `references` written as name and page, below
 the address of the specification or whole. A check that is only named stands for one of the file's
-`checks`, or for all of one of its `steps`. Members that several have alike are YAML anchors.
+`checks`, or for all of one of its `steps`. `server` are members of the server that a client meets.
+Members that several have alike are YAML anchors.
 `not_offered` are scenarios of the official suite that are not here, by the reason.
 """
 
@@ -66,6 +67,12 @@ def scenario_file(file: str) -> ScenarioFile:
     return msgspec.yaml.decode((_HERE / file).read_bytes(), type=ScenarioFile)
 
 
+def server_members(name: str) -> Obj:
+    """What the file says of the server of a scenario for clients."""
+    read = scenario_file(next(iter(FILES[Side.CLIENT])))
+    return next(one["server"] for one in read.scenarios if one["name"] == name)
+
+
 def put_together(
     read: ScenarioFile,
     judges: Iterable[Table],
@@ -85,7 +92,11 @@ def put_together(
             for item in entry["checks"]
             for one in (read.named(item) if isinstance(item, str) else (item,))
         ]
-        return _linked({"script": script_of.get(entry["name"]), **entry, "checks": checks})
+        script = {"script": script_of.get(entry["name"])}
+        if "server" in entry:
+            script["script"] = functools.partial(script_of[entry["name"]], **entry["server"])
+        known = {name: value for name, value in entry.items() if name != "server"}
+        return _linked({**script, **known, "checks": checks})
 
     return {
         one["name"]: msgspec.convert(completed(whole(one)), Scenario[Any]) for one in read.scenarios

@@ -7,7 +7,7 @@ rest is as the specification has it, so that whatever a client does wrong is the
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcptest import __version__
@@ -32,12 +32,12 @@ CACHEABLE = frozenset(
         *("resources/templates/list", "resources/read"),
     )
 )
+_NO_ARGUMENTS: Obj = {"type": "object", "properties": {}}
 
 
 def plain_tool(name: str, description: str) -> Obj:
     """A tool without arguments."""
-    schema = {"type": "object", "properties": {}}
-    return {"name": name, "description": description, "inputSchema": schema}
+    return {"name": name, "description": description, "inputSchema": _NO_ARGUMENTS}
 
 
 def wire_versions(stage: ScriptStage) -> list[str]:
@@ -69,7 +69,6 @@ def headers_of_arguments(call: ScriptedCall, tools: Iterable[Obj]) -> dict[str, 
     }
 
 
-NOTHING: tuple[Obj, ...] = ()
 ONLY_TOOLS: Obj = {"tools": {}}
 _ONLY_HANDSHAKE = frozenset(
     {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
@@ -105,11 +104,11 @@ class Conforming(Script):
 
     server_name = "mcptest-scripted"
     capabilities: Obj = ONLY_TOOLS
-    tools: tuple[Obj, ...] = NOTHING
+    tools: Sequence[Obj] = ()
     """As in tools/list; the others likewise."""
-    prompts: tuple[Obj, ...] = NOTHING
-    resources: tuple[Obj, ...] = NOTHING
-    templates: tuple[Obj, ...] = NOTHING
+    prompts: Sequence[Obj] = ()
+    resources: Sequence[Obj] = ()
+    templates: Sequence[Obj] = ()
     has_sessions = True
     """Whether `initialize` gives a session id over HTTP."""
     checks_requests = True
@@ -117,7 +116,12 @@ class Conforming(Script):
     scenario looks at just these serves them all, so that one fault does not hide the next."""
     ttl_ms = 60_000
 
-    def __init__(self) -> None:
+    def __init__(self, **members: Any) -> None:
+        """`members` are what a scenario says of its server. A tool without a schema takes no
+        arguments."""
+        vars(self).update(members)
+        if "tools" in members:
+            self.tools = [{"inputSchema": _NO_ARGUMENTS, **one} for one in members["tools"]]
         self.sessions: dict[str, Revision] = {}
         """The revision of each, by its id."""
         self.was_initialized = False
@@ -349,11 +353,11 @@ class Conforming(Script):
         hidden = capability and capability not in self.capabilities
         if not serve or call.method in foreign or hidden:
             self.other(call)
-        elif isinstance(shown := getattr(self, serve), tuple):
+        elif callable(shown := getattr(self, serve)):
+            shown(call)
+        else:
             name = "resourceTemplates" if serve == "templates" else serve
             call.result({name: list(shown)})
-        else:
-            shown(call)
 
     def list_tools(self, call: ScriptedCall) -> None:
         call.result({"tools": list(self.tools)})

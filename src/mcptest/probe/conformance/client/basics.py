@@ -23,7 +23,8 @@ from mcptest.probe.conformance.scenario import (
     verdict,
     warned,
 )
-from mcptest.servers.scripted.conforming import Conforming, plain_tool
+from mcptest.probe.conformance.scenario_catalogue import server_members
+from mcptest.servers.scripted.conforming import Conforming
 from mcptest.servers.scripted.script import Obj, ScriptedCall
 from mcptest.servers.scripted.sites import Visit
 
@@ -81,18 +82,6 @@ def is_number(value: Any) -> bool:
 
 
 class Adding(Conforming):
-    tools = (
-        {
-            "name": "add_numbers",
-            "description": "Adds two numbers",
-            "inputSchema": {
-                "type": "object",
-                "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-                "required": ["a", "b"],
-            },
-        },
-    )
-
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         numbers: list[Any] = [arguments.get(key) for key in ("a", "b")]
         if name != "add_numbers":
@@ -104,38 +93,23 @@ class Adding(Conforming):
 
 
 _ASKED = "defaults"
-_PROPERTIES: Obj = {
-    "name": {"type": "string", "description": "Who", "default": "John Doe"},
-    "age": {"type": "integer", "description": "How old", "default": 30},
-    "score": {"type": "number", "description": "How good", "default": 95.5},
-    "status": {
-        "type": "string",
-        "description": "In which state",
-        "enum": ["active", "inactive", "pending"],
-        "default": "active",
-    },
-    "verified": {"type": "boolean", "description": "Checked or not", "default": True},
-}
+_FIELDS = server_members("elicitation-sep1034-client-defaults")["fields"]
 
 
 class AskingWithDefaults(Conforming):
-    tools = (
-        plain_tool(
-            "test_client_elicitation_defaults", "Asks a question in which every field has a default"
-        ),
-    )
+    fields: Obj
 
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         if not declares_forms(self.declared(call)):
             self.text(call, "nothing is asked of a client that declares no elicitation")
             return
-        schema = {"type": "object", "properties": _PROPERTIES, "required": []}
+        schema = {"type": "object", "properties": self.fields, "required": []}
         params = {"message": "Please accept what is filled in", "requestedSchema": schema}
         self.ask_first(call, _ASKED, "elicitation/create", params)
 
 
 def _applies_default(field: str, fits: Callable[[Any], bool]) -> Judge[SeenSession]:
-    default = _PROPERTIES[field]["default"]
+    default = _FIELDS[field]["default"]
 
     def judge(seen: SeenSession) -> Findings:
         if seen.requests("initialize") and not seen.declares(declares_forms):
@@ -162,7 +136,7 @@ _KINDS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("string", "name", lambda value: isinstance(value, str)),
     ("integer", "age", lambda value: is_number(value) and float(value).is_integer()),
     ("number", "score", is_number),
-    ("enum", "status", lambda value: value in _PROPERTIES["status"]["enum"]),
+    ("enum", "status", lambda value: value in _FIELDS["status"]["enum"]),
     ("boolean", "verified", lambda value: isinstance(value, bool)),
 )
 
@@ -170,12 +144,8 @@ _KINDS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
 class ClosingEarly(Conforming):
     """Closes the stream of a call before its answer, which is then given to whoever comes back."""
 
-    tools = (plain_tool("test_reconnection", "Is answered on the next connection"),)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._owed: Any = None
-        self._events = 0
+    _owed: Any = None
+    _events = 0
 
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         self._owed = call.id

@@ -23,6 +23,7 @@ from mcptest.probe.conformance.scenario import (
     warned,
     worst,
 )
+from mcptest.probe.conformance.scenario_catalogue import server_members
 from mcptest.servers.demo.stateless_era import CAPABILITIES, CLIENT_INFO, VERSION
 from mcptest.servers.scripted.conforming import Conforming
 from mcptest.servers.scripted.script import Obj, ScriptedCall
@@ -136,22 +137,6 @@ class Anything(Conforming):
         call.result({"contents": [{"uri": uri, "mimeType": "text/plain", "text": "some text"}]})
 
 
-_OF_EACH: Obj = {"tools": {}, "resources": {}, "prompts": {}}
-
-
-class OneOfEach(Anything):
-    capabilities = _OF_EACH
-    tools = (
-        {"name": "test_headers", "description": "Any tool", "inputSchema": {"type": "object"}},
-        {"name": "my-hyphenated-tool", "description": "Hyphens", "inputSchema": {"type": "object"}},
-    )
-    resources = (
-        {"uri": "file:///path/to/file%20name.txt", "name": "a name with spaces"},
-        {"uri": "https://example.com/resource?id=123", "name": "a query"},
-    )
-    prompts = ({"name": "test_prompt", "description": "Any prompt"},)
-
-
 _METHODS = (
     *("server/discover", "tools/list", "tools/call", "resources/list", "resources/read"),
     *("prompts/list", "prompts/get"),
@@ -195,49 +180,8 @@ def _decoded_problem(header: str, sent: str | None, wanted: Any, where: str = "b
     return "" if plain == wanted else f"{header} is {shown(plain)}, the {where} {shown(wanted)}"
 
 
-_ANNOTATED = (
-    ("region", "string", "Region"),
-    ("priority", "integer", "Priority"),
-    ("verbose", "boolean", "Verbose"),
-    ("debug", "boolean", "Debug"),
-    ("empty_val", "string", "EmptyVal"),
-    ("method_val", "string", "Method"),
-    ("non_ascii_val", "string", "NonAscii"),
-    ("whitespace_val", "string", "Whitespace"),
-    ("leading_space_val", "string", "LeadingSpace"),
-    ("trailing_space_val", "string", "TrailingSpace"),
-    ("internal_space_val", "string", "InternalSpace"),
-    ("control_char_val", "string", "ControlChar"),
-    ("crlf_val", "string", "CrLf"),
-    ("tab_val", "string", "Tab"),
-)
-_PLAIN = (("float_val", "number"), ("query", "string"))
 ALL, NULL = "test_custom_headers", "test_custom_headers_null"
-
-
-def _annotated(names: frozenset[str]) -> Obj:
-    properties: Obj = {
-        name: {"type": kind, "x-mcp-header": header}
-        for name, kind, header in _ANNOTATED
-        if name in names
-    }
-    properties |= {name: {"type": kind} for name, kind in _PLAIN if name in names}
-    required = ["region", "priority", "query"]
-    return {"type": "object", "properties": properties, "required": required}
-
-
-_EVERY = frozenset({name for name, *_ in _ANNOTATED} | {name for name, *_ in _PLAIN})
-SCHEMAS = {
-    ALL: _annotated(_EVERY),
-    NULL: _annotated(frozenset({"region", "priority", "verbose", "query"})),
-}
-
-
-class Mirroring(Anything):
-    tools = tuple(
-        {"name": name, "description": "Has arguments that travel as headers", "inputSchema": schema}
-        for name, schema in SCHEMAS.items()
-    )
+_SCHEMA = server_members("http-custom-headers")["tools"][0]["inputSchema"]
 
 
 def _mirrors_at_all(seen: SeenSession) -> Findings:
@@ -253,11 +197,12 @@ def _mirrored(group: str) -> Judge[SeenSession]:
     def judge(seen: SeenSession) -> Findings:
         for call in seen.calls(ALL)[:1]:
             arguments = object_in(call.params, "arguments")
-            for name, kind, header in _ANNOTATED:
-                value = arguments.get(name)
+            for name, about in _SCHEMA["properties"].items():
+                value, header = arguments.get(name), about.get("x-mcp-header")
                 safe = encode_header_value(str(value)) == str(value)
-                found = "other-types" if kind != "string" else "plain" if safe else "unsafe"
-                if value is not None and found == group:
+                found = "plain" if safe else "unsafe"
+                found = found if about["type"] == "string" else "other-types"
+                if header is not None and value is not None and found == group:
                     problem = _param_problem(call, header, arguments)
                     yield verdict(problem, call, f"ClientCustomHeader_{header}", value=value)
             if group == "plain":
@@ -269,7 +214,7 @@ def _mirrored(group: str) -> Judge[SeenSession]:
 
 def _param_problem(call: SeenMessage, header: str, arguments: Obj) -> str:
     full = f"Mcp-Param-{header}"
-    wanted = param_headers(SCHEMAS[ALL], arguments).get(full)
+    wanted = param_headers(_SCHEMA, arguments).get(full)
     sent = call.header(full.lower())
     if sent is None:
         return f"{full} is missing"
@@ -301,42 +246,12 @@ def _omits_null(seen: SeenSession) -> Findings:
         yield expect(sent is None, problem, call, "ClientCustomHeaderOmitNull")
 
 
-_INVALID: tuple[tuple[str, str, Obj], ...] = (
-    ("empty_header", "not-empty", {"value": ("string", "")}),
-    ("object_header", "primitive-only", {"data": ("object", "Data")}),
-    ("array_header", "primitive-only", {"items": ("array", "Items")}),
-    ("null_header", "primitive-only", {"nil": ("null", "Nil")}),
-    ("number_header", "primitive-only", {"score": ("number", "Score")}),
-    (
-        "duplicate_same_case",
-        "unique",
-        {"field1": ("string", "Region"), "field2": ("string", "Region")},
-    ),
-    (
-        "duplicate_diff_case",
-        "unique",
-        {"field1": ("string", "MyField"), "field2": ("string", "myfield")},
-    ),
-    ("space_in_name", "charset", {"value": ("string", "My Region")}),
-    ("colon_in_name", "charset", {"value": ("string", "Region:Primary")}),
-    ("non_ascii_name", "charset", {"value": ("string", "Région")}),
-    ("control_char_name", "charset", {"value": ("string", "Region\t1")}),
-)
-
-
-def _tool(name: str, arguments: Obj) -> Obj:
-    properties = {
-        key: {"type": kind, "x-mcp-header": header} for key, (kind, header) in arguments.items()
-    }
-    schema = {"type": "object", "properties": properties, "required": list(arguments)}
-    return {"name": name, "description": "May be called or not", "inputSchema": schema}
-
-
-class BadlyAnnotated(Anything):
-    tools = (
-        _tool("valid_tool", {"region": ("string", "Region")}),
-        *(_tool(f"invalid_{name}", arguments) for name, _, arguments in _INVALID),
-    )
+_INVALID = {
+    "not-empty": ("empty_header",),
+    "primitive-only": ("object_header", "array_header", "null_header", "number_header"),
+    "unique": ("duplicate_same_case", "duplicate_diff_case"),
+    "charset": ("space_in_name", "colon_in_name", "non_ascii_name", "control_char_name"),
+}
 
 
 def _drops(reason: str) -> Judge[SeenSession]:
@@ -344,25 +259,24 @@ def _drops(reason: str) -> Judge[SeenSession]:
         if not seen.requests("tools/list"):
             yield missing("the client did not list the tools, so it could not drop any")
             return
-        for name, why, _ in _INVALID:
-            if why == reason:
-                calls = seen.calls(f"invalid_{name}")
-                row_name = f"ClientRejectsInvalidTool_invalid_{name}"
-                if calls:
-                    yield bad(f"invalid_{name} was called", calls[0], row_name)
-                elif not seen.calls("valid_tool"):
-                    yield missing("no tool was called at all, which drops nothing", name=row_name)
-                else:
-                    yield good(name=row_name)
+        for name in _INVALID[reason]:
+            calls = seen.calls(f"invalid_{name}")
+            row_name = f"ClientRejectsInvalidTool_invalid_{name}"
+            if calls:
+                yield bad(f"invalid_{name} was called", calls[0], row_name)
+            elif not seen.calls("valid_tool"):
+                yield missing("no tool was called at all, which drops nothing", name=row_name)
+            else:
+                yield good(name=row_name)
 
     return judge
 
 
 SCRIPTS = {
     "request-metadata": RefusingOnce,
-    "http-standard-headers": OneOfEach,
-    "http-custom-headers": Mirroring,
-    "http-invalid-tool-headers": BadlyAnnotated,
+    "http-standard-headers": Anything,
+    "http-custom-headers": Anything,
+    "http-invalid-tool-headers": Anything,
 }
 JUDGES: Mapping[str, Judge[SeenSession]] = {
     "sep-2575-http-client-sends-version-header": lambda seen: worst(_version_header(seen)),
@@ -386,8 +300,5 @@ JUDGES: Mapping[str, Judge[SeenSession]] = {
     "sep-2243-client-reject-invalid-tool": lambda seen: (
         good(call, "ClientKeepsValidTool") for call in seen.calls("valid_tool")[:1]
     ),
-    **{
-        f"sep-2243-x-mcp-header-{reason}": _drops(reason)
-        for reason in ("not-empty", "primitive-only", "unique", "charset")
-    },
+    **{f"sep-2243-x-mcp-header-{reason}": _drops(reason) for reason in _INVALID},
 }

@@ -44,12 +44,6 @@ from mcptest.servers.scripted.script import Obj, ScriptedCall
 
 ECHO, NO_STATE = "test_mrtr_echo_state", "test_mrtr_no_state"
 UNRELATED, NO_TYPE = "test_mrtr_unrelated", "test_mrtr_no_result_type"
-_ABOUT = {
-    ECHO: "Asks for a confirmation and gives a state that must come back unchanged",
-    NO_STATE: "Asks for a confirmation without a state",
-    UNRELATED: "Has nothing to do with the others",
-    NO_TYPE: "Gives a result without resultType, which is a complete one",
-}
 STATE = '{"n":1,"raw":"\\u00e9 +/=%20"}'
 """Looks like JSON and has what a careless client would decode, sort or escape."""
 _QUESTION: Obj = {
@@ -66,8 +60,6 @@ _QUESTION: Obj = {
 
 
 class Retrying(Conforming):
-    tools = tuple(plain_tool(name, about) for name, about in _ABOUT.items())
-
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         if name == NO_TYPE:
             bare = {"content": [{"type": "text", "text": "complete, though it does not say so"}]}

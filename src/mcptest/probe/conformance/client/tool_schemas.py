@@ -18,12 +18,13 @@ from mcptest.probe.conformance.scenario import (
     shown,
     skipped,
 )
+from mcptest.probe.conformance.scenario_catalogue import server_members
 from mcptest.servers.scripted.script import Obj, ScriptStage
 from mcptest.servers.scripted.sites import Visit
 
 CANARY = "/canary/profile-schema.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-FOCAL, ECHO = "json_schema_2020_12_tool", "json_schema_echo"
+ECHO = "json_schema_echo"
 
 
 class Tempting(Anything):
@@ -59,44 +60,7 @@ def _never_fetches(seen: SeenSession) -> CheckFinding:
     return good(listed[0])
 
 
-SCHEMA: Obj = {
-    "$schema": DIALECT,
-    "type": "object",
-    "$defs": {
-        "address": {
-            "$anchor": "addressDef",
-            "type": "object",
-            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
-        }
-    },
-    "properties": {
-        "name": {"type": "string"},
-        "address": {"$ref": "#/$defs/address"},
-        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
-        "phone": {"type": "string"},
-        "email": {"type": "string"},
-    },
-    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
-    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
-    "then": {"required": ["phone"]},
-    "else": {"required": ["email"]},
-    "additionalProperties": False,
-}
-
-
-class Echoing(Anything):
-    tools = (
-        {"name": FOCAL, "description": "Has a schema with many keywords", "inputSchema": SCHEMA},
-        {
-            "name": ECHO,
-            "description": f"Takes the input schema of {FOCAL}, as the client has it",
-            "inputSchema": {
-                "type": "object",
-                "properties": {"schema": {"type": "object"}},
-                "required": ["schema"],
-            },
-        },
-    )
+SCHEMA = server_members("json-schema-2020-12-preservation")["tools"][0]["inputSchema"]
 
 
 def _echoed(seen: SeenSession) -> list[tuple[SeenMessage, Obj]]:
@@ -128,7 +92,7 @@ def _survives(
 
 
 _NEW = Revision.V2026_07_28
-SCRIPTS = {"json-schema-ref-no-deref": Tempting, "json-schema-2020-12-preservation": Echoing}
+SCRIPTS = {"json-schema-ref-no-deref": Tempting, "json-schema-2020-12-preservation": Anything}
 JUDGES: Mapping[str, Judge[SeenSession]] = {
     "sep-2106-no-network-ref-deref": _never_fetches,
     "json-schema-2020-12-client-tool-found": lambda seen: map(
