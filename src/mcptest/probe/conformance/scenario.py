@@ -71,7 +71,6 @@ class ScenarioCheck(msgspec.Struct, Generic[Seen], frozen=True, forbid_unknown_f
     """The name of its row; without one, that of the id: `sep-2549-ttl-non-negative` is
     `TtlNonNegative`."""
     references: tuple[Reference, ...] = ()
-    """Without any, those of its scenario."""
     revisions: frozenset[Revision] | None = None
     """Only in these; None: in all revisions of its scenario."""
     transports: frozenset[str] = BOTH
@@ -119,9 +118,6 @@ class Scenario(msgspec.Struct, Generic[Seen], frozen=True, forbid_unknown_fields
     suites: frozenset[str]
     revisions: frozenset[Revision]
     transports: frozenset[str] = BOTH
-    references: tuple[Reference, ...] = ()
-    """Of those checks that name none of their own."""
-
     context: Mapping[str, Any] = {}
     """Given to a client in `MCP_CONFORMANCE_CONTEXT`, besides the name."""
     client_may_fail: bool = False
@@ -134,14 +130,6 @@ class Scenario(msgspec.Struct, Generic[Seen], frozen=True, forbid_unknown_fields
     """It needs a connection to the server of its own."""
     disturbs: bool = False
     """It changes what the server offers to everybody, so nothing else runs beside it."""
-
-    def __post_init__(self) -> None:
-        shared = self.references
-        checks = (
-            one if one.references or not shared else replace(one, references=shared)
-            for one in self.checks
-        )
-        force_setattr(self, "checks", tuple(checks))
 
     def checks_in(self, revision: Revision, transport: str) -> Iterator[ScenarioCheck[Seen]]:
         for check in self.checks:

@@ -1,10 +1,11 @@
 """Every scenario by its name, for clients and for servers, read from their files: YAML has what is
 said of a scenario and its checks, Python what acts and judges.
 
-A file has `scenarios` with the members of `Scenario`, `references` written as name and page, below
-the address of the specification or whole. A check that is only named stands for one of the file's
-`checks`, or for all of one of its `steps`. `server` are members of the server that a client meets.
-Members that several have alike are YAML anchors.
+A file has `scenarios` with the members of `Scenario`. `references` are written as name and page,
+below the address of the specification or whole; those of a scenario are for its checks that name
+none. A check that is only named stands for one of the file's `checks`, or for all of one of its
+`steps`. `server` are members of the server that a client meets. Members that several have alike are
+YAML anchors.
 `not_offered` are scenarios of the official suite that are not here, by the reason.
 """
 
@@ -87,28 +88,32 @@ def put_together(
     judge_of, script_of = ChainMap(*judges), ChainMap(*scripts)
 
     def whole(entry: Obj) -> Obj:
+        known = dict(entry)
+        shared = known.pop("references", {})
+        script: Any = script_of.get(entry["name"])
         checks = [
-            _linked({**one, "judge": judge_of[one.get("judge") or one["id"]]})
+            {
+                **one,
+                "judge": judge_of[one.get("judge") or one["id"]],
+                "references": _links(one.get("references") or shared),
+            }
             for item in entry["checks"]
             for one in (read.named(item) if isinstance(item, str) else (item,))
         ]
-        script = {"script": script_of.get(entry["name"])}
-        if "server" in entry:
-            script["script"] = functools.partial(script_of[entry["name"]], **entry["server"])
-        known = {name: value for name, value in entry.items() if name != "server"}
-        return _linked({**script, **known, "checks": checks})
+        if "server" in known:
+            script = functools.partial(script, **known.pop("server"))
+        return {"script": script, **known, "checks": checks}
 
     return {
         one["name"]: msgspec.convert(completed(whole(one)), Scenario[Any]) for one in read.scenarios
     }
 
 
-def _linked(entry: Obj) -> Obj:
-    links = [
+def _links(references: Mapping[str, str]) -> list[Obj]:
+    return [
         {"id": name, "url": page if page.startswith("https://") else f"{SPECIFICATION}/{page}"}
-        for name, page in entry.get("references", {}).items()
+        for name, page in references.items()
     ]
-    return {**entry, "references": links}
 
 
 @functools.cache

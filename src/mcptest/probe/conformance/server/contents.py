@@ -554,10 +554,7 @@ def _get(prompt: str, arguments: dict[str, str] | None = None) -> ServerScript:
 def _simple(result: Obj) -> Iterator[str]:
     messages, problems = _items(result, "messages")
     yield from problems
-    for place, message in enumerate(messages):
-        for member in ("role", "content"):
-            if not message.get(member):
-                yield f"message {place} has no {member}"
+    yield from missing_members(messages, "message", "role", "content")
 
 
 def _with_both(result: Obj) -> Iterator[str]:

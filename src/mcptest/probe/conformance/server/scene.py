@@ -191,7 +191,6 @@ class Scene(msgspec.Struct, kw_only=True):
     names: Mapping[str, str] = {}
     """What the user calls a fixture, by its official name."""
     heard: dict[str, Heard] = {}
-    facts: dict[str, Any] = {}
 
     def __getitem__(self, label: str) -> Heard:
         """What was heard under a label; where the script did not come so far, that is heard."""

@@ -124,13 +124,10 @@ def _all_deliver(scene: Scene) -> CheckFinding:
 def _knock(stage: ScenarioStage) -> None:
     """Once as a page of another site would, once as a client on this machine does."""
     url = urlsplit(stage.site.order.target.url)
-    scene = stage.scene
-    scene.facts["local"] = (url.hostname or "") in _LOOPBACK
-    if not scene.facts["local"]:
-        return
-    for label, host in (("stranger", _STRANGER), ("friend", url.netloc)):
+    hosts = {"stranger": _STRANGER, "friend": url.netloc} if url.hostname in _LOOPBACK else {}
+    for label, host in hosts.items():
         headers = {"Host": host, "Origin": f"http://{host}"}
-        method = "server/discover" if scene.is_stateless else "ping"
+        method = "server/discover" if stage.scene.is_stateless else "ping"
         stage.ask(label, method, headers=headers)
 
 
@@ -138,7 +135,7 @@ def _local(label: str, statuses: range, fault: str) -> Judge[Scene]:
     """What was asked on this machine is answered with one of these; `{}` is what came."""
 
     def judge(scene: Scene) -> CheckFinding:
-        if not scene.facts.get("local"):
+        if label not in scene:
             return untestable("run the server on this machine: its URL must be of localhost")
         heard = scene[label]
         came = heard.silence if heard.status is None else f"HTTP {heard.status}"
