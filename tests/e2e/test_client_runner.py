@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.commands.conformance.scenario_run import write_results
+from mcptest.commands.conformance.run import write_results
 from mcptest.core.revision import Revision
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, ScenarioResult
 from mcptest.core.verdict import Side

@@ -29,7 +29,7 @@ UNMASKED = {
     "mcptest.servers.demo.world": "the files of the demo, which its client writes",
     "mcptest.servers.demo.http_server": "a port",
     "mcptest.servers.demo.stdio_server": "speaks the protocol",
-    "mcptest.commands.conformance.scenario_run": "copies a capture, which is masked",
+    "mcptest.commands.conformance.run": "copies a capture, which is masked",
     "mcptest.probe.conformance.client.scenario_server": "an empty file that takes a name",
     "mcptest.commands.fleet.worker_pool": "speaks to a process of ours, and wakes itself up",
     "mcptest.commands.fleet.worker": "speaks to the process that started it, which masks it",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.commands.conformance.scenario_run import known_checks
+from mcptest.commands.conformance.run import known_checks
 from mcptest.core.revision import Revision
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, ExpectedFailure, ScenarioResult
 from mcptest.core.verdict import Side

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import datetime
+import json
 import shlex
+import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
+from mcptest import __version__
 from mcptest.commands.command_line import repeat_line, server_options
-from mcptest.commands.conformance.scenario_run import (
-    Stopwatch,
-    check_choice,
-    conformance_report,
-    jobs_of,
-    known_checks,
-    publish,
-    required_scenarios,
-    scenario_progress,
+from mcptest.commands.live_display import live_progress
+from mcptest.commands.options import (
+    duration,
+    pairs,
+    server_words,
+    startup_of,
+    wanted_jobs,
+    wanted_revision,
 )
-from mcptest.commands.options import duration, pairs, server_words, startup_of, wanted_revision
-from mcptest.core.errors import ExitCode, McptestError, UsageError
+from mcptest.commands.reporting import (
+    code_with_reports,
+    forms_of,
+    say_form,
+    say_lines,
+    tell_unwritten,
+)
+from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
-from mcptest.core.revision import Revision
-from mcptest.core.scenario_outcome import ScenarioResult
+from mcptest.core.revision import Revision, parse_revision
+from mcptest.core.safe_text import show
+from mcptest.core.scenario_outcome import (
+    WIRE_SCHEMA,
+    CheckResult,
+    CheckStatus,
+    ExpectedFailure,
+    ScenarioResult,
+)
 from mcptest.core.verdict import Side
 from mcptest.probe.compliance.judging import newest_spoken
 from mcptest.probe.compliance.site import Order
@@ -36,15 +54,33 @@ from mcptest.probe.conformance.client.driver import driver_named, drivers
 from mcptest.probe.conformance.client.scenario_server import judged_capture
 from mcptest.probe.conformance.client.seen import SeenSession
 from mcptest.probe.conformance.scenario import Scenario
-from mcptest.probe.conformance.scenario_catalogue import not_offered, scenario_named, scenarios
+from mcptest.probe.conformance.scenario_catalogue import (
+    not_offered,
+    scenario_named,
+    scenario_table,
+    scenarios,
+)
 from mcptest.probe.conformance.server.server_suite import ConformanceOrder, run_server_scenarios
+from mcptest.probe.suites.settings import cores
+from mcptest.report.codec import as_json
+from mcptest.report.conformance import ConformanceReport
+from mcptest.report.html.building import page_of
 from mcptest.report.terminal import Style, say, say_json
-from mcptest.rules.expected_failures import load_expected_failures
+from mcptest.report.write import write_all
+from mcptest.rules.expected_failures import (
+    Known,
+    compared_with,
+    load_expected_failures,
+    requirement_set,
+)
 from mcptest.session.meeting import ASKED_FOR
 from mcptest.session.server_spec import target_of
+from mcptest.transport.files import replace_file
 from mcptest.transport.interrupt import stopping_on_signals
 from mcptest.transport.target import Target
 from mcptest.transport.temporary import temporary_folder
+
+Tell: TypeAlias = Callable[[ScenarioResult], None]
 
 
 def run_conformance(arguments: argparse.Namespace) -> int:
@@ -58,44 +94,51 @@ def run_conformance(arguments: argparse.Namespace) -> int:
     return actions[arguments.action](arguments)
 
 
-@contextmanager
-def _captures(arguments: argparse.Namespace, kept: Path | None) -> Iterator[Path | None]:
-    """Where captures are written while they are needed: where they are kept, or, until they are
-    copied or shown, in a folder that goes; nowhere if nobody asked."""
-    if kept is not None or (arguments.output_dir is None and arguments.html is None):
-        yield kept
+# -- Choosing scenarios --------------------------------------------------------------------------
+
+
+def check_choice(arguments: argparse.Namespace) -> None:
+    """`--requirements` says all of it: the revision and what is run."""
+    if arguments.requirements is None:
         return
-    with temporary_folder() as folder:
-        yield folder
+    choices = {
+        "--suite": arguments.suite,
+        "--scenario": arguments.scenario,
+        "--spec-version": arguments.spec_version != "auto",
+    }
+    for option, given in choices.items():
+        if given:
+            raise UsageError(f"--requirements already says what {option} would", hint="give one")
 
 
-def _put_through(
+def _chosen(
     arguments: argparse.Namespace,
-    run: Callable[
-        [Path | None, Callable[[ScenarioResult], None], Callable[[], bool]], list[ScenarioResult]
-    ],
-    total: int,
-    captures: Path | None = None,
-    **facts: Any,
-) -> int:
-    """Run, show how far it has come, and report; `facts` are what the report says besides."""
-    listed, expected = arguments.expected_failures, None
-    if listed is not None:
-        expected = load_expected_failures(listed, known_checks())
-    stopwatch = Stopwatch()
-    with stopping_on_signals() as stop, _captures(arguments, captures) as folder:
-        with scenario_progress(arguments, total) as tell:
-            results = run(folder, tell, stop.is_set)
-        report = conformance_report(
-            results=results,
-            stopwatch=stopwatch,
-            expected=expected,
-            interrupted=stop.is_set(),
-            fail_on_warning=arguments.warnings,
-            **facts,
-        )
-        return publish(arguments, report, captures_lent=arguments.output_dir is None)
+    side: Side,
+    revision: Revision | None,
+    transport: str | None = None,
+) -> tuple[list[Scenario[Any]], list[str], list[str]]:
+    """What is run, what of it counts, and what has to be said about it."""
+    if arguments.requirements is not None:
+        found = requirement_set(parse_revision(arguments.requirements))
+        missing = [name for name in found.shown(side) if name in not_offered(side)]
+        there = [scenario_named(side, one) for one in found.shown(side) if one not in missing]
+        notes = [f"not offered: {', '.join(missing)}"] if missing else []
+        return there, list(found.scored(side)), notes
+    if arguments.scenario:
+        return [scenario_named(side, name) for name in arguments.scenario], [], []
+    if side is Side.CLIENT or arguments.suite:
+        return scenarios(side, arguments.suite or DEFAULT_SUITE, revision, transport), [], []
+    every = scenarios(side, "all", revision, transport)
+    return [one for one in every if "pending" not in one.suites], [], []
 
+
+def _asked_revision(arguments: argparse.Namespace) -> Revision | None:
+    if arguments.requirements is not None:
+        return parse_revision(arguments.requirements)
+    return wanted_revision(arguments.spec_version)
+
+
+# -- Clients -------------------------------------------------------------------------------------
 
 CLAIMS = ("roots", "sampling", "elicitation-form", "elicitation-url")
 DEFAULT_SUITE = "core"
@@ -115,7 +158,7 @@ def test_client(arguments: argparse.Namespace) -> int:
         arguments,
         lambda folder, tell, should_stop: run_clients(
             [_client_order(arguments, one, revision, folder, claims) for one, revision in chosen],
-            jobs=jobs_of(arguments),
+            jobs=wanted_jobs(arguments.jobs) or cores(),
             tell=tell,
             should_stop=should_stop,
         ),
@@ -139,18 +182,9 @@ def claims_of(text: str) -> frozenset[str]:
 def _client_chosen(
     arguments: argparse.Namespace,
 ) -> tuple[list[tuple[Scenario[SeenSession], Revision]], list[str], list[str]]:
-    """What is run in which revision, what of it counts, and what has to be said about it."""
-    notes: list[str] = []
-    scored: list[str] = []
-    wanted = wanted_revision(arguments.spec_version)
-    if arguments.requirements is not None:
-        required = required_scenarios(arguments, Side.CLIENT)
-        wanted, scored, notes = required.revision, required.scored, required.notes
-        found = [scenario_named(Side.CLIENT, name) for name in required.names]
-    elif arguments.scenario:
-        found = [scenario_named(Side.CLIENT, name) for name in arguments.scenario]
-    else:
-        found = scenarios(Side.CLIENT, arguments.suite or DEFAULT_SUITE, wanted)
+    """As above, with the revision of each: those that the client can take part in."""
+    wanted = _asked_revision(arguments)
+    found, scored, notes = _chosen(arguments, Side.CLIENT, wanted)
     fitting = [one for one in found if arguments.transport in one.transports]
     left_out = [one.name for one in found if one not in fitting]
     if left_out and (arguments.scenario or not fitting):
@@ -224,6 +258,9 @@ def _client_repeat(
     return repeat_line([*words, "--verbose"], arguments)
 
 
+# -- Servers -------------------------------------------------------------------------------------
+
+
 def test_server(arguments: argparse.Namespace) -> int:
     check_choice(arguments)
     if arguments.url is not None:
@@ -232,7 +269,8 @@ def test_server(arguments: argparse.Namespace) -> int:
         arguments.server = arguments.url
     target = target_of(server_words(arguments))
     revision, because = _server_revision(arguments, target)
-    names, scored, notes = _server_chosen(arguments, target, revision)
+    chosen, scored, notes = _chosen(arguments, Side.SERVER, revision, target.way)
+    names = [one.name for one in chosen]
     if arguments.list:
         sys.stdout.writelines(f"{name} {revision}\n" for name in names)
         return ExitCode.OK if names else ExitCode.NOTHING_MATCHED
@@ -246,7 +284,7 @@ def test_server(arguments: argparse.Namespace) -> int:
     problems: list[str] = []
 
     def run(
-        folder: Path | None, tell: Callable[[ScenarioResult], None], should_stop: Callable[[], bool]
+        folder: Path | None, tell: Tell, should_stop: Callable[[], bool]
     ) -> list[ScenarioResult]:
         order = ConformanceOrder(
             target=target,
@@ -259,7 +297,7 @@ def test_server(arguments: argparse.Namespace) -> int:
             startup=startup_of(arguments),
             captures=folder,
             repeat=mask(_server_repeat(arguments, revision)),
-            jobs=jobs_of(arguments) if target.way == "http" else 1,
+            jobs=(wanted_jobs(arguments.jobs) or cores()) if target.way == "http" else 1,
         )
         try:
             return run_server_scenarios(
@@ -287,11 +325,10 @@ def test_server(arguments: argparse.Namespace) -> int:
 
 def _server_revision(arguments: argparse.Namespace, target: Target) -> tuple[Revision, str]:
     """Without a wish the newest that the server speaks; and why it is this one."""
-    if arguments.requirements is not None:
-        return required_scenarios(arguments, Side.SERVER).revision, "asked for by --requirements"
-    wanted = wanted_revision(arguments.spec_version)
+    wanted = _asked_revision(arguments)
     if wanted is not None:
-        return wanted, ASKED_FOR
+        required = arguments.requirements is not None
+        return wanted, "asked for by --requirements" if required else ASKED_FOR
     try:
         met = newest_spoken(Order(target=target, startup=startup_of(arguments)))
     except McptestError as error:
@@ -299,28 +336,254 @@ def _server_revision(arguments: argparse.Namespace, target: Target) -> tuple[Rev
     return met.revision, met.reason
 
 
-def _server_chosen(
-    arguments: argparse.Namespace, target: Target, revision: Revision
-) -> tuple[list[str], list[str], list[str]]:
-    if arguments.scenario:
-        return [scenario_named(Side.SERVER, name).name for name in arguments.scenario], [], []
-    if arguments.requirements is not None:
-        required = required_scenarios(arguments, Side.SERVER)
-        return required.names, required.scored, required.notes
-    if arguments.suite:
-        found = scenarios(Side.SERVER, arguments.suite, revision, target.way)
-    else:
-        every = scenarios(Side.SERVER, "all", revision, target.way)
-        pending = {one.name for one in scenarios(Side.SERVER, "pending", revision)}
-        found = [one for one in every if one.name not in pending]
-    return [one.name for one in found], [], []
-
-
 def _server_repeat(arguments: argparse.Namespace, revision: Revision) -> str:
     words = ["mcptest", "conformance", "server", *server_options(arguments)]
     words += [word for value in arguments.fixtures for word in ("--fixture", value)]
     words += ["--strict-fixtures"] if arguments.strict_fixtures else []
     return repeat_line([*words, "--spec-version", revision.value], arguments)
+
+
+# -- Running and reporting -----------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _captures(arguments: argparse.Namespace, kept: Path | None) -> Iterator[Path | None]:
+    """Where captures are written while they are needed: where they are kept, or, until they are
+    copied or shown, in a folder that goes; nowhere if nobody asked."""
+    if kept is not None or (arguments.output_dir is None and arguments.html is None):
+        yield kept
+        return
+    with temporary_folder() as folder:
+        yield folder
+
+
+def _put_through(
+    arguments: argparse.Namespace,
+    run: Callable[[Path | None, Tell, Callable[[], bool]], list[ScenarioResult]],
+    total: int,
+    captures: Path | None = None,
+    **facts: Any,
+) -> int:
+    """Run, show how far it has come, and report; `facts` are what the report says besides."""
+    listed, expected = arguments.expected_failures, None
+    if listed is not None:
+        expected = load_expected_failures(listed, known_checks())
+    began = time.monotonic()
+    with stopping_on_signals() as stop, _captures(arguments, captures) as folder:
+        with scenario_progress(arguments, total) as tell:
+            results = run(folder, tell, stop.is_set)
+        report = conformance_report(
+            results=results,
+            began=began,
+            expected=expected,
+            interrupted=stop.is_set(),
+            fail_on_warning=arguments.warnings,
+            **facts,
+        )
+        return publish(arguments, report, captures_lent=arguments.output_dir is None)
+
+
+def known_checks() -> Known:
+    """Every scenario of both sides with its check ids, for reading lists of expected failures."""
+    return {
+        side: {
+            **dict.fromkeys(not_offered(side), frozenset[str]()),
+            **{
+                name: frozenset({WIRE_SCHEMA, *(check.id for check in one.checks)})
+                for name, one in scenario_table(side).items()
+            },
+        }
+        for side in (Side.CLIENT, Side.SERVER)
+    }
+
+
+@contextlib.contextmanager
+def scenario_progress(arguments: argparse.Namespace, total: int) -> Iterator[Tell]:
+    """How far it has come, on stderr for a person who is looking."""
+    with live_progress(arguments, total) as progress:
+
+        def tell(result: ScenarioResult) -> None:
+            failed = (one.message for one in result.checks if one.status is CheckStatus.FAILURE)
+            reason = result.cause or next(failed, "")
+            name = f"{result.scenario} {result.revision}"
+            progress.finish(name, name, failed=result.failed, reason=reason)
+
+        yield tell
+
+
+def conformance_report(
+    side: Side,
+    results: Sequence[ScenarioResult],
+    *,
+    began: float,
+    expected: tuple[ExpectedFailure, ...] | None = None,
+    scored: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    problems: Sequence[str] = (),
+    fail_on_warning: bool | None = None,
+    **facts: Any,
+) -> ConformanceReport:
+    """`began` is a time of the monotonic clock; `facts` are what the report says besides.
+    `fail_on_warning` None: as the official suite has it. It lets warnings fail a client, but no
+    server, and nothing when a requirement set is what counts."""
+    warnings_fail: Literal["none", "own", "all"] = "none"
+    if fail_on_warning is not None:
+        warnings_fail = "all" if fail_on_warning else "none"
+    elif side is Side.CLIENT and not scored:
+        warnings_fail = "own"
+    now, spent = datetime.datetime.now(datetime.UTC), time.monotonic() - began
+    counted = [one for one in results if not scored or one.scenario in scored]
+    return ConformanceReport(
+        side=side,
+        results=tuple(results),
+        compared=None if expected is None else compared_with(expected, counted),
+        scored=tuple(scored),
+        tool=f"mcptest {__version__}",
+        started=(now - datetime.timedelta(seconds=spent)).isoformat(timespec="seconds"),
+        duration_ms=round(spent * 1000, 1),
+        notes=tuple(notes),
+        problems=tuple(problems),
+        warnings_fail=warnings_fail,
+        **facts,
+    )
+
+
+def publish(
+    arguments: argparse.Namespace, report: ConformanceReport, *, captures_lent: bool = False
+) -> int:
+    """Everything that was asked for is written; then the exit code.
+
+    `captures_lent`: they are gone at the end, and only the page shows what is in them.
+    """
+    whole = report  # the page shows captures also where they do not stay
+    captures = [one.capture for one in report.results if one.capture]
+    name = f"mcptest conformance {report.side.value}"
+    report, unkept = _with_kept_captures(arguments, report, captures_lent=captures_lent)
+    unreachable = _unreachable(report)
+    is_a_form = arguments.format != "text" and not arguments.json
+    if arguments.json:
+        say_json(sys.stdout, as_json(report))
+    elif unreachable is None and not is_a_form:
+        say_lines(arguments, report)
+    forms = forms_of(report)
+    wanted: list[tuple[Path | None, Callable[[], bytes]]] = [
+        (arguments.json_file, lambda: as_json(report)),
+        (arguments.markdown, lambda: report.as_markdown().encode()),
+        (arguments.html, lambda: page_of(whole, captures, name=name, by_rules=False)),
+        *forms.files(arguments),
+    ]
+    unwritten = [*unkept, *write_all(wanted)]
+    tell_unwritten(arguments, unwritten)
+    if unreachable is not None:
+        raise unreachable
+    code = code_with_reports(arguments, report.code, unwritten)
+    if is_a_form:  # after the files: the verdict knows what became of them
+        say_form(arguments, replace(forms, notes=unwritten), code)
+    if code == ExitCode.INTERRUPTED:
+        sys.stderr.write("mcptest: interrupted\n")
+    elif code == ExitCode.NOTHING_MATCHED:
+        sys.stderr.write("mcptest: nothing was judged: no scenario could be observed\n")
+    return code
+
+
+def _unreachable(report: ConformanceReport) -> PeerError | None:
+    """A client that can't be started, or a server that can't be met, is no verdict on it.
+
+    It is one cause, so it is said once.
+    """
+    causes = {one.cause for one in report.results}
+    if report.interrupted or len(causes) != 1 or "" in causes:
+        return None
+    started = any(one.ended is not None and not one.ended.not_started for one in report.results)
+    return None if started else PeerError(ErrorKind.SPAWN_FAILED, causes.pop().replace("\\n", "\n"))
+
+
+def _with_kept_captures(
+    arguments: argparse.Namespace, report: ConformanceReport, *, captures_lent: bool
+) -> tuple[ConformanceReport, list[str]]:
+    """The folders are written first: a report names captures where they stay, and no others."""
+    if arguments.output_dir is None:
+        if captures_lent:
+            gone = tuple(replace(one, capture="") for one in report.results)
+            report = replace(report, results=gone)
+        return report, []
+    results: list[ScenarioResult] = []
+    problems: list[str] = []
+    for result in report.results:
+        capture = ""
+        try:
+            place = write_results(arguments.output_dir, result) / CAPTURE
+            capture = str(place) if place.exists() else ""
+        except (McptestError, OSError) as error:
+            problems.append(f"results not written: {show(str(error), 300)}")
+        results.append(replace(result, capture=capture))
+    return replace(report, results=tuple(results)), problems[:1]
+
+
+CAPTURE = "capture.jsonl"
+_MOST = 1_000
+
+
+def write_results(folder: Path, result: ScenarioResult) -> Path:
+    """Make `<scenario>-<time>/` with `checks.json` and, of a client, its output and capture."""
+    now = datetime.datetime.now(datetime.UTC)
+    place = _new_folder(folder, result, now)
+    rows = [_check_row(check, now) for check in result.checks]
+    text = json.dumps(rows, indent=2, ensure_ascii=False, default=str) + "\n"
+    replace_file(place / "checks.json", text.encode("utf-8", "backslashreplace"))
+    if result.side is Side.CLIENT:
+        replace_file(place / "stdout.txt", result.stdout.encode("utf-8", "backslashreplace"))
+        replace_file(place / "stderr.txt", result.stderr.encode("utf-8", "backslashreplace"))
+    if result.capture:
+        try:
+            shutil.copyfile(result.capture, place / CAPTURE)
+            (place / CAPTURE).chmod(0o600)
+        except OSError as error:
+            where = place / CAPTURE
+            raise UsageError(f"can't copy the capture to {where}: {error.strerror}") from None
+    return place
+
+
+def _new_folder(folder: Path, result: ScenarioResult, now: datetime.datetime) -> Path:
+    stamp = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    name = result.scenario if result.side is Side.CLIENT else f"server-{result.scenario}"
+    base = f"{name}-{stamp.replace(':', '-').replace('.', '-')}"
+    for number in range(1, _MOST + 1):
+        place = folder / (base if number == 1 else f"{base}-{number}")
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.mkdir()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UsageError(f"can't write results to {folder}: {error.strerror}") from None
+        return place
+    raise UsageError(f"can't write results to {folder}: there is no free name")
+
+
+def _check_row(check: CheckResult, now: datetime.datetime) -> dict[str, Any]:
+    status = CheckStatus.SKIPPED if check.status is CheckStatus.UNTESTABLE else check.status
+    row: dict[str, Any] = {
+        "id": check.id,
+        "name": check.name,
+        "description": check.description,
+        "status": status.value,
+        "timestamp": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "specReferences": [{"id": one.id, "url": one.url} for one in check.references],
+    }
+    details = dict(check.details)
+    if check.record is not None:
+        details["record"] = check.record
+    if check.excerpt:
+        details["excerpt"] = check.excerpt
+    if details:
+        row["details"] = details
+    if check.message:
+        row["errorMessage"] = check.message
+    return row
+
+
+# -- What there is, and what was kept ------------------------------------------------------------
 
 
 def list_scenarios(arguments: argparse.Namespace) -> int:
@@ -392,7 +655,7 @@ def _driver_row(driver: Any, *, whole: bool = False) -> dict[str, Any]:
 
 def judge_again(arguments: argparse.Namespace) -> int:
     scenario = scenario_named(Side.CLIENT, arguments.scenario)
-    stopwatch = Stopwatch()
+    began = time.monotonic()
     result = judged_capture(
         scenario,
         [str(one) for one in arguments.capture],
@@ -404,7 +667,7 @@ def judge_again(arguments: argparse.Namespace) -> int:
     report = conformance_report(
         Side.CLIENT,
         [result],
-        stopwatch=stopwatch,
+        began=began,
         fail_on_warning=arguments.warnings,
         subject=subject,
     )
