@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.capture import Closed, Frame
-from mcptest.probe.conformance.client import client_process
-from mcptest.probe.conformance.client.client_process import LaunchedServer
+from mcptest.probe.conformance.client import client_runner
+from mcptest.probe.conformance.client.client_runner import LaunchedServer
 from mcptest.transport.recorder import Recorder
 
 
@@ -23,7 +23,7 @@ def captured(server: LaunchedServer, messages: int) -> None:
 def test_what_of_a_flood_is_not_judged_is_counted_as_dropped(
     messages: int, dropped: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_process, "KEPT_RECORDS", 10)
+    monkeypatch.setattr(client_runner, "KEPT_RECORDS", 10)
     with LaunchedServer("initialize", "auto", "permissive") as server:
         captured(server, messages)
         records = server.records()
