@@ -30,6 +30,7 @@ from mcptest.probe.conformance.scenario import (
     warned,
 )
 from mcptest.probe.conformance.server.scene import (
+    FILLED_IN,
     Heard,
     Obj,
     Problems,
@@ -37,7 +38,6 @@ from mcptest.probe.conformance.server.scene import (
     Scene,
     ServerScript,
     asks,
-    calls,
     listed,
     missing_members,
     result_of,
@@ -58,6 +58,12 @@ _CACHED = {
 """With the capability that each needs."""
 TOOL = "json_schema_2020_12_tool"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def completed(entry: Obj) -> Obj:
+    """A scenario that only asks says so in its entry."""
+    requests = entry.pop("asks", None)
+    return entry if requests is None else {**entry, "script": asks(requests)}
 
 
 def _list_tools(stage: ScenarioStage) -> None:
@@ -298,16 +304,16 @@ def _with_progress(stage: ScenarioStage) -> None:
     since = len(stage.main.notifications)
     params = stage.call_params("test_tool_with_progress", {})
     params["_meta"] = {"progressToken": _TOKEN}
-    heard = stage.ask("called", "tools/call", params)
+    heard = stage.ask("asked", "tools/call", params)
     if heard.answered:
         stage.await_notices(PROGRESS, _AT_LEAST, since, min(0.5, stage.patience))
 
 
 def _progress(scene: Scene) -> CheckFinding:
-    heard = scene["called"]
+    heard = scene["asked"]
     if heard.without_success:
         return bad(heard.without_success, heard)
-    notices = scene.notices("called", PROGRESS)
+    notices = scene.notices("asked", PROGRESS)
     ours = [one.get("progress") for one in notices if one.get("progressToken") == _TOKEN]
     numbers: list[Any] = [one for one in ours if type(one) in (int, float)]
     problems = []
@@ -325,13 +331,13 @@ def _progress(scene: Scene) -> CheckFinding:
 def _with_logging(stage: ScenarioStage) -> None:
     stage.ask("level", "logging/setLevel", {"level": "debug"})
     since = len(stage.main.notifications)
-    if stage.call("called", "test_tool_with_logging", {}).answered:
+    if stage.call("asked", "test_tool_with_logging", {}).answered:
         stage.await_notices(LOG, _AT_LEAST, since, min(0.5, stage.patience))
 
 
 def _logged(scene: Scene) -> CheckFinding:
-    heard = scene["called"]
-    count = len(scene.notices("called", LOG))
+    heard = scene["asked"]
+    count = len(scene.notices("asked", LOG))
     problems = [scene["level"].without_result, heard.without_success]
     if count < _AT_LEAST:
         problems.append(f"{count} log messages came, not at least {_AT_LEAST}")
@@ -340,7 +346,7 @@ def _logged(scene: Scene) -> CheckFinding:
 
 def _asked_for(method: str) -> Judge[Scene]:
     def judge(scene: Scene) -> CheckFinding:
-        heard = scene["called"]
+        heard = scene["asked"]
         methods = [one.get("method") for one in heard.exchange.asked]
         unasked = "" if method in methods else f"the server did not send {method}"
         failed = heard.without_success
@@ -362,7 +368,7 @@ _DEFAULTS: dict[str, tuple[str, str, Any]] = {
 
 def _fields(scene: Scene) -> tuple[Obj, str]:
     """The fields of the form that was asked for, or why there are none."""
-    heard = scene["called"]
+    heard = scene["asked"]
     for one in heard.exchange.asked:
         if one.get("method") == "elicitation/create":
             fields = inside(one, "params", "requestedSchema", "properties")
@@ -377,9 +383,9 @@ def _judge(field: str, kind: str, problems: Problems) -> Judge[Scene]:
         fields, why = _fields(scene)
         schema = fields.get(field)
         if why or not isinstance(schema, dict):
-            return bad(why or f"the form has no field {field}", scene["called"])
+            return bad(why or f"the form has no field {field}", scene["asked"])
         found = (*_type_problems(schema, kind), *problems(schema))
-        return verdict((f"{field}: {one}" for one in found), scene["called"])
+        return verdict((f"{field}: {one}" for one in found), scene["asked"])
 
     return judge
 
@@ -472,9 +478,6 @@ _CHOICES: dict[str, tuple[str, str, Problems]] = {
 
 
 NOWHERE = "test://nonexistent-resource-for-conformance-testing"
-_FILLED_IN = "123"
-_WATCHED = "test://watched-resource"
-_VARIABLE = re.compile(r"\{[^{}]*\}")
 _INVALID_PARAMS = -32602
 
 
@@ -504,21 +507,7 @@ def _from_template(result: Obj) -> Iterable[str]:
     text = first.get("text", "[binary]" if "blob" in first else None)
     if not isinstance(text, str):
         return ["the contents have neither text nor blob"]
-    return [] if _FILLED_IN in text else [f"the contents do not show the value {_FILLED_IN}"]
-
-
-def _read(uri: str) -> ServerScript:
-    def script(stage: ScenarioStage) -> None:
-        given = _VARIABLE.sub(_FILLED_IN, stage.scene.fixture(uri))
-        stage.ask("asked", "resources/read", {"uri": given})
-
-    return script
-
-
-def _unsubscribe(stage: ScenarioStage) -> None:
-    uri = {"uri": stage.scene.fixture(_WATCHED)}
-    stage.ask("before", "resources/subscribe", uri)
-    stage.ask("asked", "resources/unsubscribe", uri)
+    return [] if FILLED_IN in text else [f"the contents do not show the value {FILLED_IN}"]
 
 
 def _no_empty_contents(scene: Scene) -> CheckFinding:
@@ -545,10 +534,6 @@ def _data(scene: Scene) -> CheckFinding:
 
 
 _ARGUMENTS = {"arg1": "testValue1", "arg2": "testValue2"}
-
-
-def _get(prompt: str, arguments: dict[str, str] | None = None) -> ServerScript:
-    return lambda stage: stage.ask("asked", "prompts/get", stage.prompt_params(prompt, arguments))
 
 
 def _simple(result: Obj) -> Iterator[str]:
@@ -583,36 +568,10 @@ def _with_content(kind: str, *members: str) -> Problems:
 SCRIPTS: dict[str, ServerScript] = {
     "completion-complete": _complete,
     "tools-list": _list_tools,
-    "resources-list": asks("resources/list"),
-    "prompts-list": asks("prompts/list"),
     "caching": _ask_all,
     "json-schema-2020-12": _walk,
-    "tools-call-simple-text": calls("test_simple_text"),
-    "tools-call-image": calls("test_image_content", {}),
-    "tools-call-audio": calls("test_audio_content", {}),
-    "tools-call-embedded-resource": calls("test_embedded_resource", {}),
-    "tools-call-mixed-content": calls("test_multiple_content_types", {}),
     "tools-call-with-logging": _with_logging,
-    "tools-call-error": calls("test_error_handling", {}),
     "tools-call-with-progress": _with_progress,
-    "tools-call-sampling": calls("test_sampling", {"prompt": "Say something."}),
-    "tools-call-elicitation": calls("test_elicitation", {"message": "Please say something."}),
-    "elicitation-sep1034-defaults": calls("test_elicitation_sep1034_defaults", {}),
-    "elicitation-sep1330-enums": calls("test_elicitation_sep1330_enums", {}),
-    "resources-read-text": _read("test://static-text"),
-    "resources-read-binary": _read("test://static-binary"),
-    "resources-templates-read": _read("test://template/{id}/data"),
-    "resources-subscribe": lambda stage: stage.ask(
-        "asked", "resources/subscribe", {"uri": stage.scene.fixture(_WATCHED)}
-    ),
-    "resources-unsubscribe": _unsubscribe,
-    "sep-2164-resource-not-found": asks("resources/read", {"uri": NOWHERE}),
-    "prompts-get-simple": _get("test_simple_prompt"),
-    "prompts-get-with-args": _get("test_prompt_with_arguments", _ARGUMENTS),
-    "prompts-get-embedded-resource": _get(
-        "test_prompt_with_embedded_resource", {"resourceUri": "test://example-resource"}
-    ),
-    "prompts-get-with-image": _get("test_prompt_with_image"),
 }
 JUDGES: dict[str, Judge[Scene]] = {
     "completion-complete": result_of("asked", _completion_problems),
@@ -647,7 +606,7 @@ JUDGES: dict[str, Judge[Scene]] = {
     "tools-call-embedded-resource": success_of(_has_block("resource", more=_embedded)),
     "tools-call-mixed-content": success_of(_mixed_problems),
     "tools-call-with-logging": _logged,
-    "tools-call-error": result_of("called", _failure_problems),
+    "tools-call-error": result_of("asked", _failure_problems),
     "tools-call-with-progress": _progress,
     "tools-call-sampling": _asked_for("sampling/createMessage"),
     "tools-call-elicitation": _asked_for("elicitation/create"),

@@ -24,7 +24,6 @@ from mcptest.probe.conformance.server.scene import (
     ScenarioStage,
     Scene,
     ServerScript,
-    asks,
     result_of,
 )
 from mcptest.wire.envelope import decode
@@ -152,8 +151,6 @@ def _empty(result: Obj) -> Iterator[str]:
 SCRIPTS: dict[str, ServerScript] = {
     "server-initialize": lambda stage: None,  # its connection was opened for it: the handshake
     "server-session-lifecycle": _end_session,
-    "logging-set-level": asks("logging/setLevel", {"level": "info"}),
-    "ping": asks("ping"),
 }
 JUDGES: dict[str, Judge[Scene]] = {
     "server-initialize": lambda scene: verdict(_problems_of_handshake(scene)),

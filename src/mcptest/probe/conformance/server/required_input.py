@@ -267,7 +267,6 @@ SCRIPTS: dict[str, ServerScript] = {
     "input-required-result-multi-round": _multi_round,
     "input-required-result-non-tool-request": _asked_back(tool=PROMPT),
     "input-required-result-missing-input-response": _asked_back(_wrong_key),
-    "input-required-result-result-type": lambda stage: stage.call("asked", ELICITING, {}),
     "input-required-result-unsupported-methods": _lists,
     "input-required-result-tampered-state": _tamper,
     "input-required-result-capability-check": _declare_sampling,

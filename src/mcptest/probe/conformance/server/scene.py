@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -33,6 +34,9 @@ Obj = dict[str, Any]
 ServerScript: TypeAlias = Callable[["ScenarioStage"], object]
 Problems: TypeAlias = Callable[[Obj], Iterable[str]]
 """What is wrong with a result."""
+FILLED_IN = "123"
+"""The value of each variable of a URI template."""
+_VARIABLE = re.compile(r"\{[^{}]*\}")
 _SHOWN = 160
 _EXCERPT = 400
 
@@ -253,12 +257,16 @@ class Scene(msgspec.Struct, kw_only=True):
 # -- Short ways to ask, and to judge what was heard ----------------------------------------------
 
 
-def asks(method: str, params: Obj | None = None) -> ServerScript:
-    return lambda stage: stage.ask("asked", method, params)
+def asks(requests: Mapping[str, Obj | None]) -> ServerScript:
+    """These requests in their order, by their methods; what came of the last is `asked`."""
 
+    def script(stage: ScenarioStage) -> None:
+        *before, last = requests
+        for method in before:
+            stage.ask(method, method, stage.fitted(method, requests[method]))
+        stage.ask("asked", last, stage.fitted(last, requests[last]))
 
-def calls(tool: str, arguments: Obj | None = None) -> ServerScript:
-    return lambda stage: stage.call("called", tool, arguments)
+    return script
 
 
 def result_of(label: str, problems: Problems, *, tool_worked: bool = False) -> Judge[Scene]:
@@ -275,7 +283,7 @@ def result_of(label: str, problems: Problems, *, tool_worked: bool = False) -> J
 
 def success_of(problems: Problems) -> Judge[Scene]:
     """The tool that was called must have done its work, and without problems."""
-    return result_of("called", problems, tool_worked=True)
+    return result_of("asked", problems, tool_worked=True)
 
 
 def listed(value: Any) -> list[Obj]:
@@ -384,6 +392,15 @@ class ScenarioStage:
             more = {key: key for key in declared if declared[key] and key not in given}
             arguments = {**given, **more} or arguments
         return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
+
+    def fitted(self, method: str, params: Obj | None) -> Obj | None:
+        """Params that name fixtures, as the server has these; variables of a URI are filled in."""
+        if params is not None and "uri" in params:
+            return {"uri": _VARIABLE.sub(FILLED_IN, self.scene.fixture(params["uri"]))}
+        if params is not None and method in {"tools/call", "prompts/get"}:
+            fit = self.call_params if method == "tools/call" else self.prompt_params
+            return fit(params["name"], params.get("arguments"))
+        return params
 
     def http(self, label: str, method: str, headers: Mapping[str, Any]) -> Heard:
         """A bare HTTP request; of a stream only that it was opened is waited for."""

@@ -23,7 +23,7 @@ from mcptest.probe.conformance.scenario import (
     verdict,
     warned,
 )
-from mcptest.probe.conformance.server.scene import Heard, ScenarioStage, Scene, ServerScript, calls
+from mcptest.probe.conformance.server.scene import Heard, ScenarioStage, Scene, ServerScript
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.session.tool_safety import is_safe
 
@@ -40,7 +40,7 @@ def _streamed(judge: Callable[[Scene, Heard], CheckFinding]) -> Judge[Scene]:
     """Of a call that was answered with a stream."""
 
     def judged(scene: Scene) -> CheckFinding:
-        heard = scene["called"]
+        heard = scene["asked"]
         if heard.status is None:
             return warned(heard.silence, heard)
         if heard.status >= 300:
@@ -54,7 +54,7 @@ def _streamed(judge: Callable[[Scene, Heard], CheckFinding]) -> Judge[Scene]:
 
 @_streamed
 def _primed(scene: Scene, heard: Heard) -> CheckFinding:
-    events = [one for one in scene.on_stream("called") if getattr(one, "comment", None) is None]
+    events = [one for one in scene.on_stream("asked") if getattr(one, "comment", None) is None]
     priming = [one for one in events if isinstance(one, SseEvent) and one.sse.id and not one.data]
     if not priming:
         return warned("no event with an id and no data came on the stream", heard)
@@ -63,7 +63,7 @@ def _primed(scene: Scene, heard: Heard) -> CheckFinding:
 
 @_streamed
 def _retried(scene: Scene, heard: Heard) -> CheckFinding:
-    fields = [one.sse for one in scene.on_stream("called") if one.sse is not None]
+    fields = [one.sse for one in scene.on_stream("asked") if one.sse is not None]
     named = any(one.retry is not None for one in fields)
     return expect(named, "no event of the stream has a retry field", heard, mild=True)
 
@@ -73,7 +73,7 @@ def _resumed(scene: Scene, heard: Heard) -> CheckFinding:
     again = next(  # the stream of the GET with Last-Event-ID, if the client had to come back
         (
             one.stream
-            for one in scene.records_since("called")
+            for one in scene.records_since("asked")
             if isinstance(one, HttpRequest)
             and any(name.lower() == "last-event-id" for name, _ in one.headers)
         ),
@@ -87,7 +87,7 @@ def _resumed(scene: Scene, heard: Heard) -> CheckFinding:
     status = next(
         (
             one.status
-            for one in scene.records_since("called")
+            for one in scene.records_since("asked")
             if isinstance(one, HttpResponse) and one.stream == again
         ),
         None,
@@ -261,8 +261,6 @@ def _match_argument(scene: Scene) -> Findings:
 
 
 SCRIPTS: dict[str, ServerScript] = {
-    # The client comes back by itself after the pause that `retry` names, as it has to.
-    "server-sse-polling": calls("test_reconnection", {}),
     "server-sse-multiple-streams": _at_once,
     "dns-rebinding-protection": _knock,
     "http-header-validation": _try_headers,
