@@ -11,6 +11,7 @@ from mcptest.commands.options import (
     add_common_options,
     add_file_options,
     add_format_option,
+    add_report_files,
     add_server_options,
     add_strict_option,
 )
@@ -150,9 +151,7 @@ def _add_gates(
 def _add_reports(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("reports").add_argument
     add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
-    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
-    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
-    add("--markdown", type=Path, metavar="FILE", help="a Markdown report as well")
+    add_report_files(add, ("json_file", "junit", "markdown"))
     add_html_option(add)
     add_file_options(add)
     add_format_option(add)

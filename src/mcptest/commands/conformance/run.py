@@ -52,7 +52,7 @@ from mcptest.probe.compliance.site import Order
 from mcptest.probe.conformance.client.client_runner import ClientOrder, run_clients
 from mcptest.probe.conformance.client.driver import driver_named, drivers
 from mcptest.probe.conformance.client.scenario_server import judged_capture
-from mcptest.probe.conformance.client.seen import SeenSession
+from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
 from mcptest.probe.conformance.scenario import Scenario
 from mcptest.probe.conformance.scenario_catalogue import (
     not_offered,
@@ -191,16 +191,8 @@ def _client_chosen(
         raise UsageError(f"{left_out[0]} is not for {arguments.transport}")
     if left_out:
         notes.append(f"not over {arguments.transport}: {', '.join(left_out)}")
-    return [(one, _client_revision(one, wanted)) for one in fitting], scored, notes
-
-
-def _client_revision(scenario: Scenario[SeenSession], wanted: Revision | None) -> Revision:
-    if wanted is None:
-        return max(scenario.revisions)
-    if wanted not in scenario.revisions:
-        known = ", ".join(str(one) for one in sorted(scenario.revisions))
-        raise UsageError(f"scenario {scenario.name} is not for {wanted}", hint=f"for {known}")
-    return wanted
+    # the newest that the server will speak
+    return [(one, offered_revisions(one, wanted)[-1]) for one in fitting], scored, notes
 
 
 def _client_order(

@@ -202,10 +202,7 @@ class ScriptedCall:
         self.reply({"jsonrpc": "2.0", "id": self.id, "result": whole})
 
     def error(self, code: int, message: str, data: Any = None, *, status: int = 200) -> None:
-        error: Obj = {"code": code, "message": message}
-        if data is not None:
-            error["data"] = data
-        self.reply({"jsonrpc": "2.0", "id": self.id, "error": error}, status=status)
+        self.reply(error_message(self.id, Refusal(code, message, data)), status=status)
 
     def reply(self, message: Obj | bytes, *, status: int = 200) -> None:
         """The answer as it is; over HTTP as JSON, or as the last event where a stream was begun.

@@ -56,6 +56,7 @@ from mcptest.probe.conformance.scenario import (
     verdict,
     worst,
 )
+from mcptest.servers.http_connection import LOOPBACK_NAMES
 from mcptest.servers.scripted.script import MCP, Obj
 
 OK, CREATED, REDIRECTED = 200, 201, 302
@@ -295,7 +296,6 @@ def _is_as_published(auth: AuthFlow) -> Findings:
 FIRST, MORE, OFFLINE = "mcp:basic", "mcp:write", "offline_access"
 _UNLISTED = f"{OFFLINE} is asked for, which the server does not list"
 _FOREIGN_RESOURCE = "https://attacker.example.com/mcp"
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _FORBIDDEN = 403
 Step: TypeAlias = Callable[[AuthFlow], Sequence[Visited]]
 _NEVER_READ_METADATA = "it did not get there: it never read the authorization server's metadata"
@@ -401,30 +401,30 @@ def _no_document(authorization: Visited) -> str:
     return "" if fine else f"client_id is {shown(client_id)}, not the https URL of a document"
 
 
-def _problem_of_identity(
-    request: Visited, method: str, foreign: str, known: set[tuple[Any, Any]]
-) -> str:
-    """`known` are the pairs of client id and secret that it may have."""
-    who = identified(request)
-    if who.method != method:
-        return f"the client used {who.method}, the server only supports {method}"
-    is_known = (who.client_id, who.secret) in known
-    return who.problem or ("" if is_known else foreign.format(shown(who.client_id)))
+def _identify_as(
+    requests: Iterable[Visited], method: str, known: set[tuple[Any, Any]], foreign: str
+) -> Findings:
+    """`known` are the pairs of client id and secret that the client may have."""
+    for one in requests:
+        who = identified(one)
+        problem = f"the client used {who.method}, the server only supports {method}"
+        if who.method == method:
+            is_known = (who.client_id, who.secret) in known
+            problem = who.problem or ("" if is_known else foreign.format(shown(who.client_id)))
+        yield verdict(problem, one)
 
 
 def _authenticates(auth: AuthFlow) -> Findings:
     answers = map(answer_of, auth.registrations)
     known = {(one.get("client_id"), one.get("client_secret", "")) for one in answers}
     foreign = "client id and secret are not those of the registration"
-    for one in auth.token_requests:
-        yield verdict(_problem_of_identity(one, auth.plan.method, foreign, known), one)
+    return _identify_as(auth.token_requests, auth.plan.method, known, foreign)
 
 
 def _uses_what_it_was_given(auth: AuthFlow) -> Findings:
     known = {(auth.plan.client_id, auth.plan.client_secret)}
     foreign = "client id {} and its secret are not those given"
-    for one in auth.token_requests:
-        yield verdict(_problem_of_identity(one, BASIC, foreign, known), one)
+    return _identify_as(auth.token_requests, BASIC, known, foreign)
 
 
 def _leaves_client_id_behind(auth: AuthFlow) -> Findings:
@@ -528,7 +528,7 @@ def _unsafe_return(authorization: Visited) -> str:
     target, fine = authorization.query.get("redirect_uri", ""), False
     with contextlib.suppress(ValueError):
         parts = urlsplit(target)
-        fine = parts.scheme == "https" or parts.hostname in _LOOPBACK
+        fine = parts.scheme == "https" or parts.hostname in LOOPBACK_NAMES
     return "" if fine else f"redirect_uri {shown(target)} is neither https nor on this machine"
 
 

@@ -6,6 +6,7 @@ Pure. A capture that was kept is judged again by the same functions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 import msgspec
@@ -29,9 +30,13 @@ from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Scenario,
+    ScenarioCheck,
+    bad,
     every_check,
+    info,
     inside,
     judged,
+    warned,
     worst,
 )
 from mcptest.rules.catalogue import all_rules
@@ -42,9 +47,6 @@ from mcptest.transport.process import signal_name
 from mcptest.wire.capture_forms import SessionSource
 
 CLIENT_EXIT = "client-exit"
-CLIENT_SPOKE = "client-spoke"
-CAPTURE_COMPLETE = "capture-complete"
-SERVER_LAUNCHED = "server-launched"
 _TAIL = 3
 """Lines of a client's stderr that are told where it never got to the point."""
 
@@ -67,15 +69,16 @@ def judge_client(
         rows = tuple(every_check(scenario, seen.revision, seen.transport, finding))
         return JudgedClient(rows, why if failed else "")
     own = tuple(judged(scenario, seen, seen.revision, seen.transport))
-    how = exit_row(scenario, seen, timeout) if seen.ended is not None else None
-    rows = (
-        *own,
-        *_rows_by_rules(seen),
-        *_rows_on_coming(seen),
-        *_rows_on_the_capture(seen),
-        *([how] if how is not None else []),
-    )
-    broke_off = how is not None and how.status is CheckStatus.FAILURE
+    how = partial(_exit, scenario.client_may_fail, timeout)
+    about = "the client ends by itself, in time, and with exit code 0"
+    on_any = [
+        check.row(finding)
+        for check in (*_ON_ANY_CLIENT, ScenarioCheck(CLIENT_EXIT, about, judge=how))
+        for finding in check.findings(seen)
+    ]
+    ends = (row.status for row in on_any if row.id == CLIENT_EXIT)
+    broke_off = CheckStatus.FAILURE in ends
+    rows = (*own, *_rows_by_rules(seen), *on_any)
     return JudgedClient(rows, _unreached(own, seen, timeout, broke_off=broke_off))
 
 
@@ -116,63 +119,57 @@ def _rows_by_rules(seen: SeenSession) -> Iterator[CheckResult]:
     yield from filter(None, map(worst, told.values()))
 
 
-def _rows_on_the_capture(seen: SeenSession) -> Iterator[CheckResult]:
-    """What was not kept was not judged: that is never passed over."""
-    dropped = sum(record.dropped for record in seen.records if isinstance(record, Closed))
-    status, message = CheckStatus.FAILURE, ""
-    if dropped:
-        message = f"{dropped} records were too many to be kept, and could not be judged"
-    elif seen.unwritten:
-        status = CheckStatus.WARNING
-        message = f"the capture could not be written: {seen.unwritten}"
-    if message:
-        about = "all that went over the wire is kept"
-        yield CheckResult(CAPTURE_COMPLETE, "CaptureComplete", about, status, message)
+# -- Checks on any client, whatever its scenario is about ----------------------------------------
 
 
-def _rows_on_coming(seen: SeenSession) -> Iterator[CheckResult]:
-    """A client that never came, or came and sent nothing."""
+def _launched(seen: SeenSession) -> CheckFinding | None:
+    why = (
+        "no launch of the server was seen; its command is in the last arguments and, "
+        "as a JSON array, in MCP_CONFORMANCE_SERVER_COMMAND"
+    )
+    return None if seen.launched else bad(why)
+
+
+def _spoke(seen: SeenSession) -> CheckFinding | None:
     spoke = any(
         isinstance(one, HttpRequest) or (isinstance(one, Frame) and one.sender == "client")
         for one in seen.records
     )
-    if not seen.launched:
-        yield CheckResult(
-            SERVER_LAUNCHED,
-            "ServerLaunched",
-            "the client launches the server that it was given",
-            CheckStatus.FAILURE,
-            "no launch of the server was seen; its command is in the last arguments and, "
-            "as a JSON array, in MCP_CONFORMANCE_SERVER_COMMAND",
-        )
-    elif not spoke:
-        over_stdio = seen.transport == "stdio"
-        did = "launched the server and sent it nothing" if over_stdio else "sent no request"
-        yield CheckResult(
-            CLIENT_SPOKE,
-            "ClientSpoke",
-            "the client talks to the server",
-            CheckStatus.FAILURE,
-            f"the client {did}: nothing could be observed",
-        )
+    if spoke or not seen.launched:
+        return None
+    over_stdio = seen.transport == "stdio"
+    did = "launched the server and sent it nothing" if over_stdio else "sent no request"
+    return bad(f"the client {did}: nothing could be observed")
 
 
-def exit_row(
-    scenario: Scenario[SeenSession], seen: SeenSession, timeout: float = 0.0
-) -> CheckResult:
+def _complete(seen: SeenSession) -> CheckFinding | None:
+    """What was not kept was not judged: that is never passed over."""
+    dropped = sum(record.dropped for record in seen.records if isinstance(record, Closed))
+    if dropped:
+        return bad(f"{dropped} records were too many to be kept, and could not be judged")
+    return warned(f"the capture could not be written: {seen.unwritten}") if seen.unwritten else None
+
+
+def _exit(may_fail: bool, timeout: float, seen: SeenSession) -> CheckFinding | None:
     """How the client ended. The official suite counts that only for a single scenario."""
-    ended = seen.ended or Ended()
-    status, message = CheckStatus.FAILURE, _how_it_ended(seen, timeout)
-    by_itself = ended.signal is None and not ended.timed_out and not seen.was_settled
+    ended, message = seen.ended, _how_it_ended(seen, timeout)
+    if ended is None:
+        return None
     if seen.was_settled and not ended.timed_out:
-        status = CheckStatus.INFO
-    elif by_itself and ended.code == 0:
-        status = CheckStatus.SUCCESS
-    elif by_itself and scenario.client_may_fail:
-        status = CheckStatus.SUCCESS
-        message = f"exit code {ended.code} is fine here: the right thing was to give up"
-    about = "the client ends by itself, in time, and with exit code 0"
-    return CheckResult(CLIENT_EXIT, "ClientExit", about, status, message)
+        return info(message)
+    if ended.signal is not None or ended.timed_out or (ended.code != 0 and not may_fail):
+        return bad(message)
+    fine = f"exit code {ended.code} is fine here: the right thing was to give up"
+    return CheckFinding(CheckStatus.SUCCESS, fine if ended.code != 0 else "")
+
+
+_ON_ANY_CLIENT = (
+    ScenarioCheck(
+        "server-launched", "the client launches the server that it was given", judge=_launched
+    ),
+    ScenarioCheck("client-spoke", "the client talks to the server", judge=_spoke),
+    ScenarioCheck("capture-complete", "all that went over the wire is kept", judge=_complete),
+)
 
 
 def _how_it_ended(seen: SeenSession, timeout: float) -> str:

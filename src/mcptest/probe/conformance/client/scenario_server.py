@@ -104,14 +104,6 @@ def _flushed_soon(recorder: Recorder, loop: Loop) -> Sink:
 _MOST_LAUNCHES = 1_000
 
 
-def _offered(scenario: Scenario[SeenSession], wanted: Revision | None) -> tuple[Revision, ...]:
-    """What to speak: what was asked for, or all revisions that have the scenario."""
-    if wanted is not None and wanted not in scenario.revisions:
-        known = ", ".join(str(one) for one in sorted(scenario.revisions))
-        raise UsageError(f"scenario {scenario.name} is not for {wanted}", hint=f"it is for {known}")
-    return offered_revisions(scenario, wanted)
-
-
 def serve_scenario(
     scenario: Scenario[SeenSession],
     wanted: Revision | None,
@@ -128,7 +120,7 @@ def serve_scenario(
         other = "HTTP" if transport == "stdio" else "stdio"
         hint = f"use --transport {other.lower()}"
         raise UsageError(f"scenario {scenario.name} is about {other}", hint=hint)
-    script, offered, loop = scenario.script(), _offered(scenario, wanted), Loop()
+    script, offered, loop = scenario.script(), offered_revisions(scenario, wanted), Loop()
     loop.stop_on_signals()
     with recorded(script, loop, capture and _free_place(capture)) as (tape, recorder):
         if recorder is not None:
@@ -177,7 +169,7 @@ def judged_capture(
             records += (record for _, record in session.records)
             transport, spoken = session.transport or transport, session.spec_version or spoken
     asked_for = revision_of_wire(spoken)
-    offered = _offered(scenario, revision or asked_for)
+    offered = offered_revisions(scenario, revision or asked_for)
     speaks = revision or spoken_in(records) or asked_for or max(offered)
     seen = SeenSession(
         records=records,

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from mcptest.core.capture import AnyRecord, Frame, HttpRequest, HttpResponse, Sender
+from mcptest.core.errors import UsageError
 from mcptest.core.message import Kind, Message
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
@@ -231,9 +232,12 @@ def offered_revisions(scenario: Scenario[Any], wanted: Revision | None) -> tuple
 
     Without a wish, all revisions that have the scenario: the client chooses. A wish for a revision
     with the handshake includes the older ones, as with any server that speaks it: a client that
-    proposes one of them is answered in it.
+    proposes one of them is answered in it. UsageError where the scenario is not for it.
     """
     if wanted is None:
         return tuple(sorted(scenario.revisions))
+    if wanted not in scenario.revisions:
+        known = ", ".join(str(one) for one in sorted(scenario.revisions))
+        raise UsageError(f"scenario {scenario.name} is not for {wanted}", hint=f"it is for {known}")
     older = (one for one in scenario.revisions if one.era is Era.HANDSHAKE and one <= wanted)
     return tuple(sorted({wanted, *older})) if wanted.era is Era.HANDSHAKE else (wanted,)
