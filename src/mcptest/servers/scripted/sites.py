@@ -296,9 +296,9 @@ class ScriptedSite(ScriptStage):
         self, origin: str, connection: HttpConnection, fault: WireError, head: RequestHead | None
     ) -> None:
         """Bytes that are no request of HTTP: they are recorded, and answered by the connection."""
-        stream = self.tape.new_stream() if head is not None else None
-        connection.on_head = None
-        if head is not None and stream is not None:
+        stream = connection.on_head = None
+        if head is not None:
+            stream = self.tape.new_stream()
             url = self.url(origin) + head.target
             self.tape.request(stream, head.method, url, head.headers)
             connection.on_head = partial(self.tape.response, stream)

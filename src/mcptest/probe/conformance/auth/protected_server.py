@@ -71,10 +71,6 @@ class AuthPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     registered_with: str = ""
     """The issuer that it was registered with, where that is not this one."""
 
-    @property
-    def all_origins(self) -> tuple[str, ...]:
-        return (MCP, *(one for one in self.origins if one != MCP))
-
 
 # -- A scripted authorization server -------------------------------------------------------------
 
@@ -249,7 +245,7 @@ class ProtectedServer(Conforming):
     def __init__(self, plan: AuthPlan) -> None:
         super().__init__()
         self.plan = plan
-        self.origins = plan.all_origins
+        self.origins = tuple(dict.fromkeys((MCP, *plan.origins)))
         self.grants = Grants()
         self.issued = self.grants.issued
         self.authorization_servers: dict[str, AuthorizationServer] = {}

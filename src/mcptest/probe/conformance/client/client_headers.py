@@ -24,12 +24,12 @@ from mcptest.probe.conformance.scenario import (
     worst,
 )
 from mcptest.probe.conformance.scenario_catalogue import server_members
+from mcptest.servers.demo.jsonrpc import UNSUPPORTED_VERSION
 from mcptest.servers.demo.stateless_era import CAPABILITIES, CLIENT_INFO, VERSION
 from mcptest.servers.scripted.conforming import Conforming
 from mcptest.servers.scripted.script import Obj, ScriptedCall
 from mcptest.wire.mcp_headers import decode_header_value, encode_header_value, param_headers
 
-UNSUPPORTED_VERSION = -32022
 _VERSION_HEADER = "mcp-protocol-version"
 
 

@@ -268,10 +268,6 @@ class Probing(Conforming):
             super().answered(message)
 
 
-class ProbingIllegally(Probing):
-    illegally = True
-
-
 def asked_for(
     seen: SeenSession, probe: CapabilityProbe
 ) -> Iterator[tuple[SeenMessage, SeenMessage | None, Any]]:
@@ -391,7 +387,7 @@ def _keeps_quiet(seen: SeenSession, probe: CapabilityProbe) -> Findings:
 SCRIPTS = {
     "sep-2322-client-request-state": Retrying,
     "client-capabilities": Probing,
-    "client-capabilities-undeclared": ProbingIllegally,
+    "client-capabilities-undeclared": Probing,
 }
 JUDGES: Mapping[str, Judge[SeenSession]] = {
     "sep-2322-client-request-state-echoed": _each_retry(_state_comes_back, ECHO),

@@ -7,7 +7,7 @@ client has survived is that it calls the second one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mcptest.core.capture import StreamEnd
 from mcptest.core.revision import TIMELINE, Era, Revision, revision_of_wire
@@ -38,10 +38,7 @@ class GoingWrong(Conforming):
     """One tool goes wrong; the other works."""
 
     wrong = "goes_wrong"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tools = (plain_tool(self.wrong, "Goes wrong"), plain_tool(AFTERWARDS, "Works"))
+    tools: Sequence[Obj] = (plain_tool(wrong, "Goes wrong"), plain_tool(AFTERWARDS, "Works"))
 
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         if name == self.wrong:
@@ -136,9 +133,7 @@ def _http_error_is_no_end(seen: SeenSession) -> CheckFinding | None:
 class UnknownRequests(GoingWrong):
     """Asks what no client knows, and pings."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._open = {"unknown-1", "ping-1"}
+    _open = frozenset({"unknown-1", "ping-1"})
 
     def go_wrong(self, call: ScriptedCall) -> None:
         self.ask_first(call, "unknown-1", "example/unknown", {})
@@ -146,7 +141,7 @@ class UnknownRequests(GoingWrong):
         self.stage.after(5.0, lambda: self.settle("unknown-1", "thank you"))
 
     def answered(self, message: Obj) -> None:
-        self._open.discard(str(message.get("id")))
+        self._open -= {str(message.get("id"))}
         if not self._open:
             self.settle("unknown-1", "thank you")
 
@@ -212,7 +207,10 @@ def _leaves_cursors_alone(seen: SeenSession) -> Findings:
 
 
 class AnsweringVersion(GoingWrong):
-    """Answers `initialize` with a version of its own choice: the one before what is proposed."""
+    """Answers `initialize` with a version of its own choice: the one before what is proposed, or
+    one that nobody speaks."""
+
+    unknown = ""
 
     def visit(self, visit: Visit) -> bool:
         return False  # without sessions, and whatever version a request names is served
@@ -220,18 +218,10 @@ class AnsweringVersion(GoingWrong):
     def initialize(self, call: ScriptedCall) -> None:
         self.was_initialized = True
         proposed = self.negotiated(call.params.get("protocolVersion"))
-        version = self.answer_to(proposed)
+        version = self.unknown or TIMELINE[proposed.place - 1].value
         self.stage.agree(revision_of_wire(version) or proposed)
         self.stage.note(f"answers with {version} on purpose")
         self.welcome(call, version)
-
-    def answer_to(self, proposed: Revision) -> str:
-        return TIMELINE[proposed.place - 1].value
-
-
-class AnsweringUnknownVersion(AnsweringVersion):
-    def answer_to(self, proposed: Revision) -> str:
-        return "1999-12-31"
 
 
 def _gives_up_or_speaks(seen: SeenSession) -> Findings:
@@ -339,7 +329,7 @@ SCRIPTS = {
     "server-requests": UnknownRequests,
     "tools-paging": Paging,
     "version-older": AnsweringVersion,
-    "version-unknown": AnsweringUnknownVersion,
+    "version-unknown": AnsweringVersion,
     "era-fallback": GoingWrong,
     "slow-call": AnsweringTooLate,
     "hostile-list": HostileList,

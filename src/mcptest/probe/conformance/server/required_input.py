@@ -19,13 +19,13 @@ from mcptest.probe.conformance.scenario import (
     verdict,
 )
 from mcptest.probe.conformance.server.scene import (
-    CAPABILITIES,
     Heard,
     Obj,
     ScenarioStage,
     Scene,
     ServerScript,
 )
+from mcptest.rules.protocol import CLIENT_CAPABILITIES
 
 _PREFIX = "test_input_required_result_"
 ELICITING = f"{_PREFIX}elicitation"
@@ -127,7 +127,7 @@ def _tamper(stage: ScenarioStage) -> None:
 
 def _declare_sampling(stage: ScenarioStage) -> None:
     params = stage.call_params(f"{_PREFIX}capabilities", {})
-    stage.ask("asked", "tools/call", params, meta={CAPABILITIES: {"sampling": {}}})
+    stage.ask("asked", "tools/call", params, meta={CLIENT_CAPABILITIES: {"sampling": {}}})
 
 
 def _lists(stage: ScenarioStage) -> None:

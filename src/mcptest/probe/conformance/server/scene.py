@@ -19,13 +19,14 @@ from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Decided,
     Judge,
+    Scenario,
     bad,
     inside,
     object_in,
     verdict,
 )
+from mcptest.rules.protocol import SUBSCRIPTION_ID
 from mcptest.schema.plausible import plausible_arguments
-from mcptest.session.lifecycle import PREFIX
 from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck, SentHttpRequest
 from mcptest.wire.envelope import decode
@@ -305,8 +306,6 @@ def missing_members(items: Any, what: str, *members: str) -> Iterator[str]:
 
 # -- Where a script acts -------------------------------------------------------------------------
 
-CAPABILITIES = PREFIX + "clientCapabilities"
-SUBSCRIPTION = PREFIX + "subscriptionId"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
@@ -317,19 +316,24 @@ class ScenarioStage:
         self,
         site: Site,
         conversation: Conversation,
-        scene: Scene,
-        *,
-        scenario: str,
-        whole: bool = False,
+        offered: ServerOffer,
+        scenario: Scenario[Scene],
     ) -> None:
-        """`scene` is filled with what is heard. `whole`: the connection was opened for this
-        scenario, and its beginning counts."""
         self.site = site
-        self.scene = scene
-        self.scenario = scenario
         self.main = conversation
-        self.begins = 0 if whole else len(conversation.tape.records)
-        """Where in the records of the connection the scenario begins."""
+        self.scenario = scenario
+        records = conversation.tape.records
+        self.begins = 0 if scenario.isolated else len(records)
+        """Where in the records of the connection the scenario begins. Of one that was opened for
+        it, the beginning counts."""
+        self.scene = Scene(
+            revision=site.revision,
+            transport=site.transport,
+            offered=offered,
+            names=site.order.fixtures,
+            records=records,
+        )
+        """Filled with what is heard."""
         self._under_way: dict[str, Started] = {}
         """Requests that are not collected yet."""
 
@@ -426,7 +430,7 @@ class ScenarioStage:
         """With a note, so that a capture which was kept says what was being done."""
         records = self.main.tape.records
         at = records[-1].t if records else 0.0
-        self.main.tape(Note(t=at, text=f"{self.scenario}: {label}"))
+        self.main.tape(Note(t=at, text=f"{self.scenario.name}: {label}"))
         self._under_way[label] = self.main.start(check)
 
     def await_notices(self, method: str, count: int, since: int = 0, seconds: float = 0.0) -> bool:
@@ -444,7 +448,7 @@ class ScenarioStage:
 
         def settled() -> bool:
             acknowledged = {
-                id_key(inside(one, "params", "_meta", SUBSCRIPTION))
+                id_key(inside(one, "params", "_meta", SUBSCRIPTION_ID))
                 for one in self.main.notifications
                 if inside(one, "method") == ACKNOWLEDGED
             }

@@ -215,16 +215,7 @@ class ScenarioLane(msgspec.Struct):
             conversation = self._connection(scenario)
         except PeerError as error:
             return unmet(scenario, site, show(error.message, 600), begun)
-        scene = Scene(
-            revision=site.revision,
-            transport=site.transport,
-            offered=self.offered,
-            names=order.fixtures,
-            records=conversation.tape.records,
-        )
-        stage = ScenarioStage(
-            site, conversation, scene, scenario=scenario.name, whole=scenario.isolated
-        )
+        stage = ScenarioStage(site, conversation, self.offered, scenario)
         try:
             scenario.script(stage)
             return self._judged(scenario, stage, begun)

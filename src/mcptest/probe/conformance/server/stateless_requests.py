@@ -24,21 +24,22 @@ from mcptest.probe.conformance.scenario import (
 )
 from mcptest.probe.conformance.server.scene import (
     ACKNOWLEDGED,
-    CAPABILITIES,
-    SUBSCRIPTION,
     Heard,
     Obj,
     ScenarioStage,
     Scene,
     ServerScript,
 )
-from mcptest.session.lifecycle import PREFIX
+from mcptest.rules.protocol import (
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    PROTOCOL_VERSION,
+    SERVER_INFO,
+    SUBSCRIPTION_ID,
+)
 from mcptest.wire.envelope import decode
 
-VERSION = PREFIX + "protocolVersion"
-CLIENT_INFO = PREFIX + "clientInfo"
-SERVER_INFO = PREFIX + "serverInfo"
-BARE: dict[str, Any] = {CAPABILITIES: {}}
+BARE: dict[str, Any] = {CLIENT_CAPABILITIES: {}}
 """A client that declares nothing."""
 _UNKNOWN = "v999.0.0"
 _INVALID_PARAMS, _NOT_FOUND, _HEADER_MISMATCH, _MISSING_CAPABILITY = -32602, -32601, -32020, -32021
@@ -62,22 +63,22 @@ def _ask(stage: ScenarioStage) -> None:
         stage.ask(label, "server/discover", params, **{"meta": BARE, **changed})
 
     discover("missing-meta", {}, meta=None, omit=("_meta",))
-    discover("missing-protocol-version", meta={**BARE, VERSION: None})
-    discover("missing-client-capabilities", meta={CAPABILITIES: None})
+    discover("missing-protocol-version", meta={**BARE, PROTOCOL_VERSION: None})
+    discover("missing-client-capabilities", meta={CLIENT_CAPABILITIES: None})
     discover("no client info", meta={**BARE, CLIENT_INFO: None})
     discover("discover")
     stage.ask("prompts/list", "prompts/list", meta=BARE)
     stage.ask("tools/list", "tools/list", meta=BARE)
     spoken = {"MCP-Protocol-Version": stage.scene.revision.wire_version}
-    discover("unknown version", meta={**BARE, VERSION: _UNKNOWN})
+    discover("unknown version", meta={**BARE, PROTOCOL_VERSION: _UNKNOWN})
     if stage.scene.transport == "http":
-        discover("other version", meta={**BARE, VERSION: _UNKNOWN}, headers=spoken)
+        discover("other version", meta={**BARE, PROTOCOL_VERSION: _UNKNOWN}, headers=spoken)
     _call(stage, "capability", _NEEDS_SAMPLING)
     # Over a pipe, initialize may turn a server of both eras into one of the other.
     for method in (*_REMOVED, "unknown/method") if stage.scene.transport == "http" else ():
         # Our client sends no headers with initialize, which it knows from the other era only.
         stage.ask(method, method, meta=BARE, headers={**spoken, "Mcp-Method": method})
-    _call(stage, "stream", _STREAMS, {CAPABILITIES: {"elicitation": {}}})
+    _call(stage, "stream", _STREAMS, {CLIENT_CAPABILITIES: {"elicitation": {}}})
     _call(stage, "log", _LOGS)
     _listen(stage)
 
@@ -287,7 +288,7 @@ def _heard_on(scene: Scene, label: str) -> list[Message]:
 
 
 def _tag(message: Message) -> Any:
-    return inside(message.params, "_meta", SUBSCRIPTION)
+    return inside(message.params, "_meta", SUBSCRIPTION_ID)
 
 
 def _need_subscriptions(scene: Scene, label: str) -> None:
