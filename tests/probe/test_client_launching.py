@@ -8,12 +8,12 @@ import pytest
 
 from mcptest.core.capture import Closed, Frame
 from mcptest.probe.conformance.client import client_runner
-from mcptest.probe.conformance.client.client_runner import LaunchedServer
+from mcptest.probe.conformance.client.client_runner import launched_captures, records_of
 from mcptest.transport.recorder import Recorder
 
 
-def captured(server: LaunchedServer, messages: int) -> None:
-    with Recorder(Path(server.command[-1])) as recorder:
+def captured(folder: Path, messages: int) -> None:
+    with Recorder(folder / "session.jsonl") as recorder:
         recorder.begin(label="client", transport="stdio", peer="client")
         for _ in range(messages):
             recorder(Frame(sender="client", raw=b'{"jsonrpc":"2.0","id":1,"method":"ping"}'))
@@ -21,11 +21,10 @@ def captured(server: LaunchedServer, messages: int) -> None:
 
 @pytest.mark.parametrize(("messages", "dropped"), [(3, 0), (40, 32)])
 def test_what_of_a_flood_is_not_judged_is_counted_as_dropped(
-    messages: int, dropped: int, monkeypatch: pytest.MonkeyPatch
+    messages: int, dropped: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_runner, "KEPT_RECORDS", 10)
-    with LaunchedServer("initialize", "auto", "permissive") as server:
-        captured(server, messages)
-        records = server.records()
+    captured(tmp_path, messages)
+    records = records_of(launched_captures(tmp_path))
     assert len(records) <= 11
     assert sum(one.dropped for one in records if isinstance(one, Closed)) == dropped

@@ -40,7 +40,7 @@ from mcptest.transport.files import replace_file
 from mcptest.transport.loop import GONE, READ, Loop
 from mcptest.transport.process import ExitStatus, ServerProcess
 from mcptest.transport.recorder import PARTIAL
-from mcptest.transport.temporary import new_folder, remove_folder
+from mcptest.transport.temporary import temporary_folder
 
 INTERRUPTED = "interrupted"
 KEPT_BYTES = 64 * 1024
@@ -235,66 +235,46 @@ def _environment(
 
 # -- The server that a stdio client launches itself ----------------------------------------------
 
-_FIRST = "session.jsonl"
+
+def _server_command(order: ClientOrder, folder: Path) -> tuple[str, ...]:
+    """What the client launches: a server that leaves its capture in the folder."""
+    return (
+        # -P: the client's folder may hold modules with the names of ours
+        *(sys.executable, "-P", "-m", "mcptest", "serve", "--scenario", order.scenario.name),
+        *("--transport", "stdio", "--spec-version", order.asked_for),
+        *("--capabilities", order.capabilities, "--capture", str(folder / "session.jsonl")),
+    )
 
 
-class LaunchedServer:
-    """A command for the client, and the folder where the launched servers leave their captures."""
+def launched_captures(folder: Path) -> list[Path]:
+    """In the order of the launches; one that was killed has left what it had by then."""
+    names = {file.name.removesuffix(PARTIAL) for file in folder.iterdir()}
+    found = []
+    for name in sorted(names, key=lambda name: (len(name), name)):
+        both = (folder / name, folder / f"{name}{PARTIAL}")
+        found += [file for file in both if file.exists() and file.stat().st_size][:1]
+    return found
 
-    def __init__(self, scenario: str, revision: str, capabilities: str) -> None:
-        """`revision` is the one that was asked for, or `auto`."""
-        self._folder = Path(new_folder("mcptest-client-"))
-        self.command: tuple[str, ...] = (
-            # -P: the client's folder may hold modules with the names of ours
-            *(sys.executable, "-P", "-m", "mcptest", "serve", "--scenario", scenario),
-            *("--transport", "stdio", "--spec-version", revision, "--capabilities", capabilities),
-            *("--capture", str(self._folder / _FIRST)),
-        )
 
-    def __enter__(self) -> LaunchedServer:
-        return self
+def records_of(captures: Sequence[Path]) -> list[AnyRecord]:
+    """Of all launches, one after the other; of a client that floods, how it began.
 
-    def __exit__(self, *exception: object) -> None:
-        remove_folder(self._folder)
-
-    @property
-    def was_launched(self) -> bool:
-        return any(self._folder.iterdir())
-
-    def records(self) -> list[AnyRecord]:
-        """Of all launches, one after the other; of a client that floods, how it began.
-
-        What is left out is counted as dropped, so that no check passes on what was not judged.
-        """
-        everything = (
-            record
-            for file in self._captures()
-            for session in open_capture(str(file))
-            for _, record in session.records
-        )
-        kept = list(islice(everything, KEPT_RECORDS))
-        if len(kept) < KEPT_RECORDS:
-            return kept
-        # Each record is a line. To read them all takes longer than the client had.
-        dropped = sum(map(_lines_in, self._captures())) - len(kept)
-        if dropped > 0:
-            kept.append(Closed(t=kept[-1].t, records=len(kept), dropped=dropped))
+    What is left out is counted as dropped, so that no check passes on what was not judged.
+    """
+    everything = (
+        record
+        for file in captures
+        for session in open_capture(str(file))
+        for _, record in session.records
+    )
+    kept = list(islice(everything, KEPT_RECORDS))
+    if len(kept) < KEPT_RECORDS:
         return kept
-
-    def keep(self, place: Path) -> None:
-        """Put the captures of all launches in one file."""
-        captures = self._captures()
-        if captures:
-            replace_file(place, b"".join(file.read_bytes() for file in captures))
-
-    def _captures(self) -> list[Path]:
-        """In the order of the launches; one that was killed has left what it had by then."""
-        names = {file.name.removesuffix(PARTIAL) for file in self._folder.iterdir()}
-        found = []
-        for name in sorted(names, key=lambda name: (len(name), name)):
-            both = (self._folder / name, self._folder / f"{name}{PARTIAL}")
-            found += [file for file in both if file.exists() and file.stat().st_size][:1]
-        return found
+    # Each record is a line. To read them all takes longer than the client had.
+    dropped = sum(map(_lines_in, captures)) - len(kept)
+    if dropped > 0:
+        kept.append(Closed(t=kept[-1].t, records=len(kept), dropped=dropped))
+    return kept
 
 
 def _lines_in(file: Path) -> int:
@@ -364,17 +344,17 @@ def _play_http(
 def _play_stdio(
     order: ClientOrder, should_stop: Callable[[], bool]
 ) -> tuple[ClientProcess, SeenSession]:
-    loop = Loop()
-    with LaunchedServer(order.scenario.name, order.asked_for, order.capabilities) as server:
-        context = order.scenario.context
-        client = ClientProcess(loop, order, server.command, context, should_stop)
+    with temporary_folder("mcptest-client-") as folder:
+        words, context = _server_command(order, folder), order.scenario.context
+        client = ClientProcess(Loop(), order, words, context, should_stop)
         client.run()
-        if order.capture is not None:
-            server.keep(order.capture)
-        records = server.records()
+        captures = launched_captures(folder)
+        if order.capture is not None and captures:
+            replace_file(order.capture, b"".join(file.read_bytes() for file in captures))
+        records = records_of(captures)
         if client.ended_for:
             records = without_broken_off(records)
-        return client, _seen(order, client, records, launched=server.was_launched)
+        return client, _seen(order, client, records, launched=any(folder.iterdir()))
 
 
 def _seen(
