@@ -33,7 +33,6 @@ from mcptest.probe.conformance.scenario import Scenario
 from mcptest.servers.scripted.recording import SiteTape, origins_of, spoken_in
 from mcptest.servers.scripted.script import DEFECT, Script, ScriptStage
 from mcptest.servers.scripted.sites import ScriptedPipes, ScriptedSite
-from mcptest.transport.base import Sink
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import replace_file
 from mcptest.transport.loop import Loop
@@ -72,33 +71,19 @@ _CAPTURE_LIMITS = Limits(capture_bytes=128 * MEBIBYTE)
 def recorded(
     script: Script, loop: Loop, place: Path | None
 ) -> Iterator[tuple[SiteTape, Recorder | None]]:
-    """A tape for a script, and what writes it down, if there is a place for it."""
+    """A tape for a script, and what writes it down if there is a place for it: as soon as what came
+    has been dealt with, so it costs no memory, and a kill loses nothing."""
     if place is None:
         yield SiteTape(), None
         return
     masker = ScenarioMasker(script, redaction.secrets)
     with Recorder(place, masker=masker, limits=_CAPTURE_LIMITS) as recorder:
-        yield SiteTape(_flushed_soon(recorder, loop), recorder.flush), recorder
 
+        def tell(record: AnyRecord) -> None:
+            recorder(record)
+            loop.after(0, recorder.flush)
 
-def _flushed_soon(recorder: Recorder, loop: Loop) -> Sink:
-    """Write down what came once it has been dealt with: it costs no memory, and a kill loses
-    nothing."""
-    waits = False
-
-    def flush() -> None:
-        nonlocal waits
-        waits = False
-        recorder.flush()
-
-    def tell(record: AnyRecord) -> None:
-        nonlocal waits
-        recorder(record)
-        if not waits:
-            waits = True
-            loop.after(0, flush)
-
-    return tell
+        yield SiteTape(tell, recorder.flush), recorder
 
 
 _MOST_LAUNCHES = 1_000
@@ -139,8 +124,7 @@ def serve_scenario(
             _announce(site.url() + scenario.path, port_file, context)
         site.asks_for_capabilities = mode == "probe"
         try:
-            if not site.defect:
-                site.run()
+            site.run()
         finally:
             site.close()
     if recorder is not None and recorder.error is not None:
