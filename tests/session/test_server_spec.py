@@ -236,10 +236,12 @@ def test_what_a_server_inherits_is_secret_by_its_name_unless_it_inherits_nothing
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "is not JSON"),
-        ("[" * 100_000, "is not JSON"),
+        ("{", ":1:2: not JSON"),
+        ("[" * 100_000, ": not JSON"),
         ("[]", "has no mcpServers map"),
         ('{"mcpServers": []}', "has no mcpServers map"),
+        ('{"mcpServers": {"s": {}, "s": {}}}', "the member 's' is there twice"),
+        ({"s": {"command": "\ud800"}}, "half of a character"),
         ({"s": 5}, "mcpServers.s is not an object"),
         ({"s": {}}, "has neither command nor url"),
         ({"s": {"command": 5}}, ".command is not a string"),

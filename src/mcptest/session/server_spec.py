@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest.core.errors import UsageError
+from mcptest.core.limits import MEBIBYTE
 from mcptest.core.redaction import secrets_of_environment
 from mcptest.core.safe_text import show
 from mcptest.core.spelling import close_matches
@@ -20,6 +21,9 @@ from mcptest.transport.files import read_input
 from mcptest.transport.target import DEMO, Target, Way
 
 DEFAULT_CONFIG = ".mcp.json"
+_LARGEST_CONFIG = 16 * MEBIBYTE
+_TOLD = 20
+"""So many names of a configuration are told."""
 # Compiled when they are needed, because this is on the way to the first server of a run.
 _HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _HEADER_VALUE = r"[^\x00-\x08\x0a-\x1f\x7f]*"
@@ -56,7 +60,7 @@ def target_of(words: ServerWords) -> Target:
             "or the command after --",
         )
     server = words.server.strip()
-    servers = _servers_in(words.config) if words.config is not None else {}
+    servers = servers_in(words.config) if words.config is not None else {}
     if words.config is not None and server in servers:
         return configured_target(server, servers[server], words.config, words)
     if server == "demo":
@@ -64,15 +68,10 @@ def target_of(words: ServerWords) -> Target:
     if re.match(_URL, server):
         return _url(server, words)
     if words.config is not None:
-        near = close_matches(server, servers, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise UsageError(
-            f"{words.config} has no server named {server!r}",
-            hint=f"{hint}it names: {', '.join(map(str, servers)) or 'none'}",
-        )
+        raise no_such_server(server, servers, words.config)
     usual = Path(DEFAULT_CONFIG)
     if re.fullmatch(r"[\w.@-]+", server) and usual.is_file():
-        servers = _servers_in(usual)
+        servers = servers_in(usual)
         if server in servers:
             return configured_target(server, servers[server], usual, words)
     try:
@@ -132,23 +131,53 @@ def _url(url: str, words: ServerWords) -> Target:
     return Target(way=way, label=show(url, 120), url=url, headers=words.headers)
 
 
-def _servers_in(path: Path) -> Mapping[str, Any]:
+# -- The configuration of a client: the one place that reads and understands it ------------------
+
+
+def servers_in(path: Path) -> dict[str, Any]:
+    """The entries of `mcpServers` by name. UsageError, with its place, for what is wrong."""
     import json
 
-    data = read_input(path, "the configuration")
+    data = read_input(path, "the configuration", largest=_LARGEST_CONFIG)
     try:
-        document = json.loads(data)
+        document = json.loads(data, object_pairs_hook=_without_duplicates)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise UsageError(f"{place}: not JSON: {show(error.msg, 200)}") from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not JSON: {error}") from None
-    servers = document.get("mcpServers") if isinstance(document, dict) else None
-    if not isinstance(servers, dict):
-        raise UsageError(f"{path} has no mcpServers map", hint='expected {"mcpServers": {…}}')
-    return servers
+        raise UsageError(f"{path}: not JSON: {show(str(error), 200)}") from None
+    members = document if isinstance(document, dict) else {}
+    servers = members.get("mcpServers")
+    if isinstance(servers, dict):
+        return servers
+    is_of_vs_code = isinstance(members.get("servers"), dict)
+    found = "it has servers, which is another client's form; " if is_of_vs_code else ""
+    hint = found + 'expected {"mcpServers": {"name": {…}}}'
+    raise UsageError(f"{path} has no mcpServers map", hint=hint)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two members of one name a client takes either; the other would never be looked at."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the member {name!r} is there twice")
+        found[name] = value
+    return found
+
+
+def no_such_server(name: str, servers: Collection[str], path: Path) -> UsageError:
+    """With the name that was probably meant, or those that there are."""
+    near = close_matches(name, servers, n=1)
+    hint = f"did you mean {show(near[0], 80)}? " if near else ""
+    names = ", ".join(show(one, 80) for one in list(servers)[:_TOLD]) or "none"
+    said = f"{path} has no server named {show(name, 80)!r}"
+    return UsageError(said, hint=f"{hint}it names: {names}")
 
 
 def configured_target(name: str, entry: Any, path: Path, words: ServerWords) -> Target:
     """What an entry of a configuration says, with the words of the command line over it."""
-    where = f"{path}: mcpServers.{name}"
+    where = f"{path}: mcpServers.{show(name, 80)}"
     if not isinstance(entry, dict):
         raise UsageError(f"{where} is not an object")
     variables = _Variables(where)
@@ -175,7 +204,12 @@ def configured_target(name: str, entry: Any, path: Path, words: ServerWords) -> 
         )
     else:
         raise UsageError(f"{where} has neither command nor url")
-    return replace(found, label=name, referenced=tuple(variables.used))
+    found = replace(found, label=name, referenced=tuple(variables.used))
+    try:
+        msgspec.json.encode(found)
+    except UnicodeEncodeError:
+        raise UsageError(f"{where} holds half of a character (a lone surrogate)") from None
+    return found
 
 
 def _folder(path: str, where: str) -> str:

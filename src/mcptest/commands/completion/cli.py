@@ -7,23 +7,21 @@ and `answer` says what may come next: from the parser of the command that stands
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from argcomplete import autocomplete
 from argcomplete.completers import DirectoriesCompleter, FilesCompleter, SuppressCompleter
 from argcomplete.shell_integration import shellcode
 
 from mcptest.commands.app import COMMANDS, Parser, configure_command
-from mcptest.core.errors import ExitCode
+from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.revision import Revision
 
 SHELLS = ("bash", "zsh", "fish")
-_CONFIGURATION = ".mcp.json"
-_LARGEST_CONFIGURATION = 1_000_000
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@/+-]*")
 """Others would have to be quoted, and a name out of somebody's file must never become a command."""
 Completer = Callable[..., Iterable[str] | Mapping[str, str]]
@@ -120,22 +118,21 @@ def _drivers(**_: object) -> dict[str, str]:
 
 
 def _servers(parsed_args: argparse.Namespace, **_: object) -> dict[str, str]:
-    names = server_names(getattr(parsed_args, "mcp_config", None) or _CONFIGURATION)
+    names = server_names(getattr(parsed_args, "mcp_config", None))
     return {
         "demo": "the server that ships with mcptest",
         **dict.fromkeys(names, "from the client configuration"),
     }
 
 
-def server_names(path: str | os.PathLike[str]) -> list[str]:
+def server_names(path: str | Path | None) -> list[str]:
     """The names in a client configuration that can be typed as they are; none if it is broken."""
+    from mcptest.session.server_spec import DEFAULT_CONFIG, servers_in
+
     try:
-        with open(os.path.expanduser(path), "rb") as file:  # noqa: PTH111, PTH123 - as it was typed
-            document = json.loads(file.read(_LARGEST_CONFIGURATION))
-    except (OSError, ValueError, RecursionError):  # then there is nothing to offer, and no word
+        names = servers_in(Path(path or DEFAULT_CONFIG).expanduser())
+    except (UsageError, RuntimeError):  # then there is nothing to offer, and no word
         return []
-    servers = document.get("mcpServers") if isinstance(document, dict) else None
-    names = servers if isinstance(servers, dict) else ()
     return [name for name in names if _PLAIN_NAME.fullmatch(name)]
 
 

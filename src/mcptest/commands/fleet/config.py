@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from mcptest.core.errors import UsageError
-from mcptest.core.safe_text import show
-from mcptest.core.spelling import close_matches
 from mcptest.report.fleet import FleetServer, ServerOutcome
-from mcptest.session.server_spec import ServerWords, configured_target
-from mcptest.transport.files import read_input
+from mcptest.session.server_spec import ServerWords, configured_target, no_such_server, servers_in
 from mcptest.transport.target import Target
 
 
@@ -70,9 +65,6 @@ class Found(msgspec.Struct, frozen=True):
 
 # -- The servers of a client configuration -------------------------------------------------------
 
-# The one place that knows what an entry means: `--mcp-config` and a fleet must agree.
-
-_LARGEST = 16 * 1024 * 1024
 _TOLD = 20
 
 
@@ -87,14 +79,10 @@ def servers_of(
     path: Path, wanted: Sequence[str] = (), *, clean_env: bool = False
 ) -> list[ConfiguredServer]:
     """The servers in the order of the file; of those, the wanted. UsageError with the place."""
-    entries = _entries(path)
+    entries = servers_in(path)
     for name in wanted:
         if name not in entries:
-            near = close_matches(name, entries, n=1)
-            hint = f"did you mean {show(near[0], 80)}? " if near else ""
-            names = ", ".join(show(one, 80) for one in list(entries)[:_TOLD]) or "none"
-            said = f"{path} has no server named {show(name, 80)!r}"
-            raise UsageError(said, hint=f"{hint}it names: {names}")
+            raise no_such_server(name, entries, path)
     chosen = {name: entry for name, entry in entries.items() if not wanted or name in wanted}
     servers: list[ConfiguredServer] = []
     wrong: list[str] = []
@@ -106,7 +94,7 @@ def servers_of(
             servers.append(ConfiguredServer(name))
             continue
         try:
-            servers.append(ConfiguredServer(name, _target(name, entry, path, words)))
+            servers.append(ConfiguredServer(name, configured_target(name, entry, path, words)))
         except UsageError as error:
             wrong.append(error.message)
     if wrong:
@@ -116,50 +104,3 @@ def servers_of(
             hint="nothing was run; --server NAME judges just the servers that are named",
         )
     return servers
-
-
-def _target(name: str, entry: Any, path: Path, words: ServerWords) -> Target:
-    target = configured_target(name, entry, path, words)
-    try:
-        msgspec.json.encode(target)
-        name.encode()
-    except UnicodeEncodeError:
-        where = show(f"{path}: mcpServers.{name}", 200)
-        raise UsageError(f"{where} holds half of a character (a lone surrogate)") from None
-    return target
-
-
-# -- the file ------------------------------------------------------------------------------------
-
-
-def _entries(path: Path) -> dict[str, Any]:
-    document = _read(path)
-    servers = document.get("mcpServers") if isinstance(document, dict) else None
-    if isinstance(servers, dict):
-        return servers
-    is_of_vs_code = isinstance(document, dict) and isinstance(document.get("servers"), dict)
-    found = "it has servers, which is another client's form; " if is_of_vs_code else ""
-    raise UsageError(
-        f"{path} has no mcpServers map", hint=found + 'expected {"mcpServers": {"name": {…}}}'
-    )
-
-
-def _read(path: Path) -> Any:
-    data = read_input(path, "the configuration", largest=_LARGEST)
-    try:
-        return json.loads(data, object_pairs_hook=_refuse_duplicates)
-    except json.JSONDecodeError as error:
-        place = f"{path}:{error.lineno}:{error.colno}"
-        raise UsageError(f"{place}: not JSON: {show(error.msg, 200)}") from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not JSON: {show(str(error), 200)}") from None
-
-
-def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of two members of one name a client takes either; the other would never be judged."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the member {name!r} is there twice")
-        found[name] = value
-    return found

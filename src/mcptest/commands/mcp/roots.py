@@ -22,8 +22,8 @@ import msgspec
 from mcptest.core.errors import UsageError
 from mcptest.core.safe_text import show
 from mcptest.servers.demo.exchange import ToolFailure
-from mcptest.session.server_spec import DEFAULT_CONFIG, ServerWords, target_of
-from mcptest.transport.files import put_file, read_input
+from mcptest.session.server_spec import DEFAULT_CONFIG, ServerWords, servers_in, target_of
+from mcptest.transport.files import put_file
 from mcptest.transport.target import Target
 
 MAX_FILES = 2_000
@@ -280,11 +280,5 @@ def _entry(name: str, config: Path | None) -> Mapping[str, Any] | None:
     path = config or Path(DEFAULT_CONFIG)
     if config is None and not path.is_file():
         return None
-    data = read_input(path, "the configuration")
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not JSON: {error}") from None
-    servers = document.get("mcpServers") if isinstance(document, dict) else None
-    entry = servers.get(name) if isinstance(servers, dict) else None
+    entry = servers_in(path).get(name)
     return entry if isinstance(entry, dict) else None
