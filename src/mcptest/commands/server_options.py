@@ -121,19 +121,9 @@ def in_docker(target: Target, image: str, fixture: Path | None) -> Target:
         return target
     if target.way != "stdio":
         raise UsageError("--docker is for a server that is started here, not for a URL")
-    from mcptest.probe.suites.server_start import target_for
-    from mcptest.probe.suites.settings import ServerChoice
-    from mcptest.suite.model import ServerSpec
+    from mcptest.probe.suites.server_start import in_container
 
-    spec = ServerSpec(
-        command=target.command[0],
-        args=target.command[1:],
-        env=target.env,
-        cwd=target.cwd,
-        clean_env=target.clean_env,
-    )
-    wrapped = target_for(spec, ServerChoice(docker=image), str(fixture) if fixture else "")
-    return replace(wrapped, referenced=target.referenced)
+    return in_container(target, image, str(fixture) if fixture else "")
 
 
 def repeat_command(arguments: argparse.Namespace, *options: str) -> str:

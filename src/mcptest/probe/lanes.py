@@ -91,11 +91,8 @@ def server_of_suite(spec: ServerSpec | None, choice: ServerChoice, fixture: str)
         hint = "mcptest run --config FILE --fixture DIR gives it one"
         raise UsageError("the server needs {{fixture}}, which has no value here", hint=hint)
     found = understand(spec, choice, fixture)
-    # What came from the environment is secret, whether it is in a header or not.
-    referenced = (*found.target.referenced, *sorted(found.secrets))
-    target = msgspec.structs.replace(found.target, referenced=referenced)
     asked = choice.spec_version or found.server.spec_version
-    return SuiteServer(target, None if asked == "auto" else parse_revision(asked))
+    return SuiteServer(found.target, None if asked == "auto" else parse_revision(asked))
 
 
 @contextmanager

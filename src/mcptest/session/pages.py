@@ -16,10 +16,9 @@ import msgspec
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline
 from mcptest.core.safe_text import show
-from mcptest.wire.envelope import ARRAYS
+from mcptest.wire import envelope
 
-LIST_MEMBERS: Final = {name: member for name, member in ARRAYS.items() if name.endswith("/list")}
-"""The member of an answer that holds the items."""
+LIST_MEMBERS: Final = envelope.LIST_MEMBERS
 LIST_CAPABILITIES: Final = {
     "tools/list": "tools",
     "prompts/list": "prompts",

@@ -46,6 +46,7 @@ from mcptest.suite.observed import (
     whole_text,
 )
 from mcptest.suite.regex import as_bytes, found_in, pattern_problem
+from mcptest.wire.envelope import LIST_MEMBERS
 
 _LONGEST_SIDE = 2000
 _ASKS_NOTHING = Expect()
@@ -227,7 +228,6 @@ def max_results(most: int, subject: Observed) -> Outcome:
 
 # Where an object that wraps a list keeps it. The first five are mcp-assert's.
 _WRAPPERS = ("locations", "items", "results", "references", "symbols")
-_LIST_RESULTS = ("prompts", "resources", "resourceTemplates", "tools")
 
 
 def _count(name: str, subject: Observed) -> tuple[int, Failure | None]:
@@ -250,7 +250,7 @@ def _results_of(document: Any) -> list[Any] | None:
     if not isinstance(document, dict):
         return None
     completion = document.get("completion")
-    lists = [document.get(name) for name in (*_WRAPPERS, *_LIST_RESULTS)]
+    lists = [document.get(name) for name in (*_WRAPPERS, *LIST_MEMBERS.values())]
     lists.append(completion.get("values") if isinstance(completion, dict) else None)
     return next((found for found in lists if isinstance(found, list)), None)
 

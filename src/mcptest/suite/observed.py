@@ -18,16 +18,9 @@ from mcptest.core.spelling import close_matches
 from mcptest.suite.matching import compact_json, match, quote, trim_space
 from mcptest.suite.model import Expectation
 from mcptest.suite.regex import as_bytes
+from mcptest.wire.envelope import ARRAYS, LIST_MEMBERS, TEXT_MEMBERS
 from mcptest.wire.json_text import costs_too_much, read_json
 
-LISTS = {
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "tools/list": "tools",
-}
-_TEXTUAL = {"tools/call": "content", "prompts/get": "messages", "resources/read": "contents"}
-"""Where the texts of an answer are."""
 # What a content of each type must have beside its type.
 _NEEDED = {
     "text": (),
@@ -41,7 +34,7 @@ def text_of(method: str, result: Any) -> str:
     """The text under test of a result; empty when there is none."""
     if result is ABSENT:
         return ""
-    if not isinstance(result, dict) or method not in _TEXTUAL:
+    if not isinstance(result, dict) or method not in TEXT_MEMBERS:
         return compact_json(result)
     return "\n".join(_texts(method, result))
 
@@ -50,7 +43,7 @@ def _texts(method: str, result: dict[str, Any]) -> Iterator[str]:
     description = result.get("description")
     if method == "prompts/get" and isinstance(description, str) and description:
         yield description
-    items = result.get(_TEXTUAL[method])
+    items = result.get(TEXT_MEMBERS[method])
     for item in items if isinstance(items, list) else ():
         match method, item:
             case "tools/call", {"type": "text", "text": str(text)}:
@@ -70,7 +63,7 @@ def _texts(method: str, result: dict[str, Any]) -> Iterator[str]:
 
 def merge_pages(method: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """All pages of a list as one result; `nextCursor` only stays when the last page had one."""
-    member = LISTS[method]
+    member = LIST_MEMBERS[method]
     merged = dict(pages[0])
     merged.pop("nextCursor", None)
     if len(pages) > 1 and all(isinstance(page.get(member), list) for page in pages):
@@ -87,7 +80,7 @@ def listed_by(method: str, result: Any) -> Any:
     if method == "completion/complete":
         completion = result.get("completion")
         return completion.get("values") if isinstance(completion, dict) else None
-    return result.get(LISTS[method]) if method in LISTS else None
+    return result.get(LIST_MEMBERS[method]) if method in LIST_MEMBERS else None
 
 
 def result_problem(method: str, result: Any) -> str | None:
@@ -96,7 +89,7 @@ def result_problem(method: str, result: Any) -> str | None:
         return None
     if not isinstance(result, dict):
         return f"the result is not an object but {json_type(result)}"
-    member = LISTS.get(method) or _TEXTUAL.get(method)
+    member = ARRAYS.get(method)
     if method == "completion/complete":
         result, member = result.get("completion"), "values"
         if not isinstance(result, dict):

@@ -128,15 +128,16 @@ def _outcome_problems(
         yield Problem(Flaw.ERROR_MESSAGE, reason, "/error/message")
 
 
-ARRAYS = {
+LIST_MEMBERS = {
     "tools/list": "tools",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
     "prompts/list": "prompts",
-    "tools/call": "content",
-    "prompts/get": "messages",
-    "resources/read": "contents",
 }
+"""The member of an answer that holds the items."""
+TEXT_MEMBERS = {"tools/call": "content", "prompts/get": "messages", "resources/read": "contents"}
+"""The member of an answer that holds the texts."""
+ARRAYS = {**LIST_MEMBERS, **TEXT_MEMBERS}
 """Members that are an array of objects in the schema of every revision."""
 
 

@@ -52,11 +52,15 @@ def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
     env, cwd = {**target.env, **dict(choice.env)}, choice.cwd or target.cwd
     clean_env = choice.clean_env or spec.clean_env
     target = replace(target, env=env, cwd=cwd, clean_env=clean_env)
-    image = spec.docker or choice.docker
+    return in_container(target, spec.docker or choice.docker, fixture)
+
+
+def in_container(target: Target, image: str, fixture: str) -> Target:
+    """The same server in a container of that image, if there is one."""
     if not image:
         return target
     mount = ("-v", f"{fixture}:{fixture}") if fixture else ()
-    passed = tuple(word for key, value in env.items() for word in ("-e", f"{key}={value}"))
+    passed = tuple(word for pair in target.env.items() for word in ("-e", "=".join(pair)))
     command = ("docker", "run", "--rm", "-i", *mount, *passed, image, *target.command)
     return replace(target, command=command, label=f"{image}: {target.label}")
 
@@ -240,7 +244,7 @@ class Understood(msgspec.Struct, frozen=True):
 
     server: ServerSpec
     target: Target
-    secrets: frozenset[str]
+    """With what is secret of what was filled in."""
 
 
 def prepare_ground(source: str | Path | None, choice: ServerChoice) -> ServerFixture:
@@ -257,7 +261,9 @@ def understand(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Understo
     if resolved.unset:
         raise SuiteError(list(_unset_variables(spec, resolved.unset)))
     filled = fill_server(resolved.server, variables_of(fixture, {}))
-    return Understood(filled, target_for(filled, choice, fixture), resolved.secrets)
+    target = target_for(filled, choice, fixture)
+    referenced = (*target.referenced, *sorted(resolved.secrets))
+    return Understood(filled, replace(target, referenced=referenced))
 
 
 _LEAVING = 1.0
