@@ -239,7 +239,7 @@ class SuiteRuns:
         item = Numbered(number, test, choice=configuration.choice_for(test.server, self._config))
         ahead = self._ahead.pop(number, None)
         job, alone = self._job(item) if ahead is None else (ahead[0], False)
-        if isinstance(job, SharedJob):
+        if isinstance(job, SharedJob) and not isinstance(job, FreshJob):
             job = self._shared.setdefault(group_key(item, self._settings), job)
             job.items = [item]
             return _result_of(job, job.prepare)

@@ -53,7 +53,12 @@ Found: TypeAlias = tuple[int, TestResult]
 
 
 class Job:
-    """One or more tests that share a server. None of the methods raises for what a peer does."""
+    """Tests that share a server. None of the methods raises for what a peer does."""
+
+    def __init__(self, items: Sequence[Numbered], settings: Settings) -> None:
+        self.items = list(items)
+        self.settings = settings
+        self._done: set[int] = set()
 
     def prepare(self) -> None:
         """Get everything going that can go on by itself."""
@@ -65,20 +70,8 @@ class Job:
     def release(self) -> None:
         """Take everything down again, also when it was never prepared."""
 
-    def failed(self, error: Exception) -> Iterable[Found]:
-        """Results for the tests that were not reached because of a defect of ours."""
-        raise NotImplementedError
-
-
-class Tests(Job):
-    """What all jobs have: their tests, and results for those that a defect of ours left out."""
-
-    def __init__(self, items: Sequence[Numbered], settings: Settings) -> None:
-        self.items = list(items)
-        self.settings = settings
-        self._done: set[int] = set()
-
     def failed(self, error: Exception) -> Iterator[Found]:
+        """Results for the tests that were not reached because of a defect of ours."""
         for item in self.items:
             if item.number not in self._done:
                 yield self._record(item, broken(item, error))
@@ -97,32 +90,14 @@ class Tests(Job):
             return broken(item, error)
 
 
-class FreshJob(Tests):
-    """One test with a server of its own, launched ahead."""
-
-    def __init__(self, item: Numbered, settings: Settings) -> None:
-        super().__init__([item], settings)
-        self._own = ServerSession(item, settings)
-
-    def prepare(self) -> None:
-        self._own.launch()
-
-    def run(self) -> Generator[Found, None, None]:
-        item = self.items[0]
-        attempt = Attempt(item, self._own, self.settings)
-        yield self._record(item, self._finish(item, attempt.finish))
-
-    def release(self) -> None:
-        self._own.close()
-
-
 class SerialJob(Job):
     """Jobs that must not be under way at the same time: each begins when the last one has ended.
 
     The end is that of the server, not of its last answer: what it keeps may be written then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings) -> None:
+        super().__init__((), settings)
         self.jobs: list[Job] = []
         self._has_run = False
 
@@ -154,7 +129,7 @@ class SerialJob(Job):
             yield from job.failed(error)
 
 
-class LocalJob(Tests):
+class LocalJob(Job):
     """Tests that need no server: trajectories, and those that are not to be run."""
 
     def run(self) -> Generator[Found, None, None]:
@@ -174,13 +149,15 @@ _FAILED_STARTS = 2
 _AGAIN = "the shared server was lost with several calls under way; this one was made again, alone"
 
 
-class SharedJob(Tests):
+class SharedJob(Job):
     """Tests one after the other on one server. One that was lost is replaced by a new one."""
 
-    def __init__(self, items: Sequence[Numbered], settings: Settings, in_flight: int) -> None:
+    def __init__(self, items: Sequence[Numbered], settings: Settings, in_flight: int = 1) -> None:
         super().__init__(items, settings)
         self._in_flight = in_flight
         self._shared: ServerSession | None = None
+        self._is_lost = False
+        """Whether the server is to be replaced before it is used again."""
         self._sessions = 0
         self._failed_starts = 0
         self._under_way: deque[Attempt] = deque()
@@ -246,14 +223,9 @@ class SharedJob(Tests):
 
     def _finish_alone(self, attempt: Attempt) -> TestResult:
         result = self._finish(attempt.item, attempt.finish)
-        if attempt.session.could_not_begin:
-            self._failed_starts += 1
-            if self._failed_starts < _FAILED_STARTS:
-                self.release()
-            return result
-        self._failed_starts = 0
-        if attempt.has_lost_the_server:
-            self.release()
+        has_begun = not attempt.session.could_not_begin
+        self._failed_starts = 0 if has_begun else self._failed_starts + 1
+        self._is_lost = attempt.has_lost_the_server or not has_begun
         return result
 
     def _server(self) -> ServerSession:
@@ -261,13 +233,19 @@ class SharedJob(Tests):
         given_up = self._failed_starts >= _FAILED_STARTS
         shared = self._shared
         # one that ended before it was ever used has not been lost: its first test tells why
-        if shared is not None and shared.has_begun and shared.is_gone and not given_up:
+        is_gone = shared is not None and shared.has_begun and shared.is_gone
+        if (self._is_lost or is_gone) and not given_up:
             self.release()
         if self._shared is None:
+            self._is_lost = False
             self._sessions += 1
             self._shared = ServerSession(self.items[0], self.settings, self._sessions)
             self._shared.launch()
         return self._shared
+
+
+class FreshJob(SharedJob):
+    """One test with a server of its own, launched ahead."""
 
 
 def may_share_the_line(test: Test) -> bool:
@@ -300,7 +278,7 @@ class JobPlan:
         self.jobs: list[Job] = []
         self._settings = settings
         self._options = options
-        self._groups: dict[object, SharedJob | LocalJob] = {}
+        self._groups: dict[object, Job] = {}
         self._lines: dict[object, SerialJob] = {}
         self._reasons: Counter[str] = Counter()
         """Why tests are in the one line, and how many."""
@@ -314,7 +292,7 @@ class JobPlan:
     def _add(self, item: Numbered) -> None:
         test, settings, options = item.test, self._settings, self._options
         key: object
-        job: SharedJob | LocalJob
+        job: Job
         skips = skip_reason(test, settings.choice) is not None
         if skips or isinstance(test.block, TrajectoryBlock):
             key, line, job = "local", self.jobs, LocalJob([], settings)
@@ -322,8 +300,7 @@ class JobPlan:
             key, line = ("shared", group_key(item, settings)), self._line(item)
             job = SharedJob([], settings, options.in_flight)
         else:
-            self._line(item).append(FreshJob(item, settings))
-            return
+            key, line, job = item.number, self._line(item), FreshJob([], settings)
         if self._groups.setdefault(key, job) is job:
             line.append(job)
         self._groups[key].items.append(item)
@@ -348,7 +325,7 @@ class JobPlan:
         if key is None:
             return self.jobs
         if key not in self._lines:
-            self._lines[key] = SerialJob()
+            self._lines[key] = SerialJob(self._settings)
             self.jobs.append(self._lines[key])
         return self._lines[key].jobs
 
