@@ -17,13 +17,15 @@ from mcptest.schema.cost import BACKTRACKS, Cost, SchemaError, SchemaLimitError,
 
 __all__ = ["CompiledSchema", "Misfit", "SchemaError", "SchemaLimitError", "schema_problem"]
 
-DIALECTS = {
-    "https://json-schema.org/draft/2020-12/schema": 202012,
-    "https://json-schema.org/draft/2019-09/schema": 201909,
-    "http://json-schema.org/draft-07/schema": 7,
-    "http://json-schema.org/draft-06/schema": 6,
-    "http://json-schema.org/draft-04/schema": 4,
+_DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_VALIDATORS = {
+    _DEFAULT_DIALECT: "Draft202012Validator",
+    "https://json-schema.org/draft/2019-09/schema": "Draft201909Validator",
+    "http://json-schema.org/draft-07/schema": "Draft7Validator",
+    "http://json-schema.org/draft-06/schema": "Draft6Validator",
+    "http://json-schema.org/draft-04/schema": "Draft4Validator",
 }
+"""By the dialect that `$schema` names: the class of the validator."""
 _encode = msgspec.json.Encoder().encode
 _GAVE_UP = "Error executing regex"
 
@@ -103,17 +105,6 @@ def schema_problem(schema: Any) -> str:
     return ""
 
 
-def dialect_of(schema: Any) -> int:
-    """The draft that `$schema` names; 2020-12 when it names none. SchemaError when unknown."""
-    named = schema.get("$schema") if isinstance(schema, dict) else None
-    if named is None:
-        return 202012
-    found = DIALECTS.get(named.rstrip("#")) if isinstance(named, str) else None
-    if found is None:
-        raise SchemaError(f"unknown dialect {show(str(named), 100)!r}")
-    return found
-
-
 LARGEST = 4 * MEBIBYTE
 _LARGE = 64 * 1024
 _MOST_LARGE = 2
@@ -148,21 +139,14 @@ def _validator_of(schema: Any) -> Any:
 def _compile(schema: Any) -> Any:
     import jsonschema_rs as rs
 
-    validators = {
-        202012: rs.Draft202012Validator,
-        201909: rs.Draft201909Validator,
-        7: rs.Draft7Validator,
-        6: rs.Draft6Validator,
-        4: rs.Draft4Validator,
-    }
+    named = schema.get("$schema") if isinstance(schema, dict) else None
+    dialect = _DEFAULT_DIALECT if named is None else str(named).rstrip("#")
+    if dialect not in _VALIDATORS:
+        raise SchemaError(f"unknown dialect {show(str(named), 100)!r}")
+    patterns = rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)
+    validator = getattr(rs, _VALIDATORS[dialect])
     try:
-        return validators[dialect_of(schema)](
-            schema,
-            retriever=_refuse,
-            pattern_options=rs.FancyRegexOptions(backtrack_limit=BACKTRACKS),
-        )
-    except SchemaError:
-        raise
+        return validator(schema, retriever=_refuse, pattern_options=patterns)
     except (ValueError, rs.ValidationError, rs.ReferencingError, RecursionError) as error:
         told = getattr(error, "message", None) or str(error)
         text = show(told.splitlines()[0] if told else type(error).__name__, 300)

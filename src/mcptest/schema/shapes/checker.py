@@ -91,29 +91,18 @@ def _is_number(value: Any) -> bool:
     return type(value) is int or type(value) is float
 
 
-_TESTS: dict[Plain, Callable[[Any], bool]] = {
-    Plain.STRING: lambda value: type(value) is str,
-    Plain.INTEGER: _is_integer,
-    Plain.NUMBER: _is_number,
-    Plain.BOOLEAN: lambda value: type(value) is bool,
-    Plain.OBJECT: lambda value: type(value) is dict,
-    Plain.TOKEN: lambda value: type(value) is str or _is_integer(value),
-    Plain.INTEGER_OR_NULL: lambda value: value is None or _is_integer(value),
-    Plain.PRIMITIVE: lambda value: type(value) in (str, bool) or _is_number(value),
-    Plain.ANY: lambda value: True,
+_TESTS: dict[Plain, tuple[type | None, Callable[[Any], bool]]] = {
+    Plain.STRING: (str, lambda value: type(value) is str),
+    Plain.INTEGER: (int, _is_integer),
+    Plain.NUMBER: (int, _is_number),
+    Plain.BOOLEAN: (bool, lambda value: type(value) is bool),
+    Plain.OBJECT: (dict, lambda value: type(value) is dict),
+    Plain.TOKEN: (int, lambda value: type(value) is str or _is_integer(value)),
+    Plain.INTEGER_OR_NULL: (None, lambda value: value is None or _is_integer(value)),
+    Plain.PRIMITIVE: (str, lambda value: type(value) in (str, bool) or _is_number(value)),
+    Plain.ANY: (None, lambda value: True),
 }
-
-
-_SURELY: dict[Plain, type] = {
-    Plain.STRING: str,
-    Plain.INTEGER: int,
-    Plain.NUMBER: int,
-    Plain.BOOLEAN: bool,
-    Plain.OBJECT: dict,
-    Plain.TOKEN: int,
-    Plain.PRIMITIVE: str,
-}
-"""A Python type that is enough to fit, looked at first."""
+"""A Python type that is enough to fit, looked at first, and what tells of any value."""
 
 
 def _testing(test: Callable[[Any], bool], expected: str) -> Fit:
@@ -189,7 +178,7 @@ def _object(shape: Obj, revision: Revision) -> Fit:
     rows = [
         (
             field.name,
-            _SURELY.get(field.shape) if isinstance(field.shape, Plain) else None,
+            _TESTS[field.shape][0] if isinstance(field.shape, Plain) else None,
             fit_of(field.shape, revision),
             field.required,
             _summary(field.shape),
@@ -305,7 +294,7 @@ def _one_or_many(shape: OneOrMany, revision: Revision) -> Fit:
 
 
 _MAKERS: dict[type, Any] = {
-    Plain: lambda shape, revision: _testing(_TESTS[shape], shape.value),
+    Plain: lambda shape, revision: _testing(_TESTS[shape][1], shape.value),
     Between: _between,
     Words: _words,
     ArrayOf: _list,
