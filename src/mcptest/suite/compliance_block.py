@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import TIMELINE, Revision, revision_of_label
@@ -16,10 +16,12 @@ from mcptest.core.spelling import close_matches
 from mcptest.suite.fields import (
     DECLARED,
     Checks,
+    Definitions,
     ListOf,
     Mark,
     ObjectOf,
     Reading,
+    Schema,
     Text,
     declared,
     read_object,
@@ -58,7 +60,6 @@ GRADE_DEFAULTS: Final = (
     Expectation("grade_regressed", {"exact": False}),
     Expectation("regressed_sections", _EMPTY),
 )
-_LABELS: Final = {"enum": [*(one.label for one in TIMELINE), "", None]}
 Expected: TypeAlias = tuple[Expectation, ...]
 _NO_PLACE: Final = Place("")
 _RULE_ID = re.compile(r"[A-Z]{3,8}-\d{3}")
@@ -67,8 +68,13 @@ _RULE_ID = re.compile(r"[A-Z]{3,8}-\d{3}")
 class RevisionLabel(Text, frozen=True):
     """The label of a revision. One that is not known is reported where the block is checked."""
 
+    plain_schema: ClassVar[Schema] = {"enum": [one.label for one in TIMELINE]}
+
     def value(self, read: Any, checks: Checks) -> Any:
         return revision_of_label(read)
+
+    def schema(self, definitions: Definitions) -> Schema:
+        return self.plain_schema
 
 
 @declared("spec_version_check")
@@ -116,21 +122,7 @@ class ComplianceTest:
         return not self.expect
 
 
-@declared(
-    "compliance",
-    rules={
-        "allOf": [
-            {"properties": {"spec_version": _LABELS}},
-            {
-                "if": {
-                    "required": ["spec_version_check"],
-                    "properties": {"spec_version_check": {"type": ["object", "null"]}},
-                },
-                "then": {"required": ["spec_version"]},
-            },
-        ]
-    },
-)
+@declared("compliance")
 @dataclass(frozen=True, slots=True)
 class ComplianceBlock:
     """Judge the server by a revision of the specification."""

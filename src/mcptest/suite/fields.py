@@ -443,8 +443,6 @@ class Declaration(msgspec.Struct, frozen=True, eq=False):
     """An object that asks for nothing would make a test that every answer passes."""
     has_extensions: bool = False
     """Keys that begin with `x-` are left alone: they hold anchors, or are for other tools."""
-    rules: Mapping[str, Any] = {}
-    """JSON Schema keywords for what single fields can't say; most are in `editor_schema.yml`."""
     by_name: Mapping[str, Field] = {}
     """The fields again; and below, the names of those that must be there."""
     required: tuple[str, ...] = ()
@@ -482,7 +480,7 @@ class Declaration(msgspec.Struct, frozen=True, eq=False):
             schema["required"] = list(self.required)
         if self.has_extensions:
             schema["patternProperties"] = {f"^{EXTENSION}": True}
-        schema.update(self.rules or _rules().get(self.name, {}))
+        schema.update(_rules().get(self.name, {}))
         if self.must_ask:
             schema["anyOf"] = [
                 {"required": [one.name], "properties": {one.name: _asking(self.idle(one.name))}}

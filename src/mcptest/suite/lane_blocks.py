@@ -1,15 +1,17 @@
 """What a file asks for besides its tests: its server judged, its sessions judged."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
-from mcptest.suite.fields import DECLARED, Mark, Reading, Whole, declared, read_object, value_of
-from mcptest.suite.model import LANES, ServerSpec, Strings
+from mcptest.suite.fields import DECLARED, Reading, Whole, declared, read_object, value_of
+from mcptest.suite.model import LANES, OURS, ServerSpec, Strings
 from mcptest.suite.reading import MappingNode, Place, describe, is_nothing
 
 if TYPE_CHECKING:
     from mcptest.suite.compliance_block import ComplianceBlock
 
+Names: TypeAlias = Annotated[Strings, OURS]
+Strict: TypeAlias = Annotated[bool, "A broken SHOULD fails as well.", OURS]
 _NO_SERVER = "name one under server, or pass --server"
 _Block = TypeVar("_Block", "InvariantsBlock", "PropertiesBlock")
 
@@ -19,8 +21,8 @@ _Block = TypeVar("_Block", "InvariantsBlock", "PropertiesBlock")
 class InvariantsBlock:
     """Judge what the tests of the file record by the rules that hold for a whole session."""
 
-    rules: Annotated[Strings, "Only these rules, by id; all of them by default.", Mark.OURS] = ()
-    strict: Annotated[bool, "A broken SHOULD fails as well.", Mark.OURS] = False
+    rules: Annotated[Names, "Only these rules, by id; all of them by default."] = ()
+    strict: Strict = False
     place: Place = field(default_factory=lambda: Place(""), compare=False)
 
 
@@ -30,16 +32,14 @@ class PropertiesBlock:
     """Try the server with generated messages, arguments and conversations,
     as `mcptest property`."""
 
-    names: Annotated[Strings, "Only these properties; all of them by default.", Mark.OURS] = ()
-    examples: Annotated[int, Whole(minimum=1), "For each property; 100 by default.", Mark.OURS] = (
-        100
-    )
-    seed: Annotated[int, "The same seed gives the same examples; 0 by default.", Mark.OURS] = 0
-    max_time: Annotated[float, "For all of it together; 2m by default.", Mark.OURS] = 120.0
-    allow_tools: Annotated[Strings, "Tools that may be called, too; `*` is all.", Mark.OURS] = ()
-    strict: Annotated[bool, "A broken SHOULD fails as well.", Mark.OURS] = False
+    names: Annotated[Names, "Only these properties; all of them by default."] = ()
+    examples: Annotated[int, Whole(minimum=1), "For each property; 100 by default.", OURS] = 100
+    seed: Annotated[int, "The same seed gives the same examples; 0 by default.", OURS] = 0
+    max_time: Annotated[float, "For all of it together; 2m by default.", OURS] = 120.0
+    allow_tools: Annotated[Names, "Tools that may be called, too; `*` is all."] = ()
+    strict: Strict = False
     replay: Annotated[
-        Strings, "Files with counterexamples, beside the suite: only these are tried.", Mark.OURS
+        Names, "Files with counterexamples, beside the suite: only these are tried."
     ] = ()
     place: Place = field(default_factory=lambda: Place(""), compare=False)
 

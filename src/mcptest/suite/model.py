@@ -45,6 +45,9 @@ Count: TypeAlias = int | None
 AnyNumber: TypeAlias = Annotated[int | None, Whole(minimum=None)]
 _ANY_TEXT = Text(may_be_empty=True)
 AnyText: TypeAlias = Annotated[str | None, _ANY_TEXT]
+Uri: TypeAlias = Annotated[str | None, WRITTEN, VALUES]
+Paths: TypeAlias = Annotated[Strings, VALUES]
+TextsByPath: TypeAlias = Annotated[TableOfTexts, KEYS]
 
 
 # -- `server` ------------------------------------------------------------------------------------
@@ -70,7 +73,7 @@ class ElicitationMock(msgspec.Struct, frozen=True):
 class ClientCapabilities(msgspec.Struct, frozen=True):
     """What the client declares, and how it answers the server's requests."""
 
-    roots: Annotated[Strings, "Paths that `roots/list` is answered with.", VALUES] = ()
+    roots: Annotated[Paths, "Paths that `roots/list` is answered with."] = ()
     sampling: Annotated[SamplingMock | None, "The answer to `sampling/createMessage`.", EMPTY] = (
         None
     )
@@ -150,16 +153,12 @@ class Expect(msgspec.Struct, frozen=True):
     not_error: Annotated[bool, "The tool did not report an error."] = False
     is_error: Annotated[bool, "The tool reported an error (isError), as it should."] = False
     matches_regex: Annotated[Strings, "Patterns (RE2) that the answer must all match."] = ()
-    file_contains: Annotated[
-        TableOfTexts, "Files by path, each with a text that it must hold.", KEYS
-    ] = {}
+    file_contains: Annotated[TextsByPath, "Files by path, each with a text that it must hold."] = {}
     file_not_contains: Annotated[
-        TableOfTexts, "Files by path, each with a text that it must not hold.", KEYS
+        TextsByPath, "Files by path, each with a text that it must not hold."
     ] = {}
-    file_not_exists: Annotated[
-        Strings, "Paths at which nothing may exist after the call.", VALUES
-    ] = ()
-    file_unchanged: Annotated[Strings, "Files that the call must leave as they were.", VALUES] = ()
+    file_not_exists: Annotated[Paths, "Paths at which nothing may exist after the call."] = ()
+    file_unchanged: Annotated[Paths, "Files that the call must leave as they were."] = ()
     net_delta: Annotated[AnyNumber, "The number in the field net_delta of the answer."] = None
     in_order: Annotated[Strings, "Texts that must follow each other in the answer."] = ()
     min_progress: Annotated[
@@ -231,6 +230,9 @@ class ListRequest(msgspec.Struct, frozen=True):
     cursor: Annotated[AnyText, "Where to start; from the beginning by default.", VALUES] = None
 
 
+Listing: TypeAlias = Annotated[ListRequest | None, EMPTY]
+
+
 @declared("get")
 class PromptRequest(msgspec.Struct, frozen=True):
     """A request for one prompt."""
@@ -269,17 +271,13 @@ class ToolBlock(msgspec.Struct, frozen=True):
 class ResourcesBlock(msgspec.Struct, frozen=True):
     """Lists or reads resources or their templates, or subscribes to one."""
 
-    list: Annotated[
-        ListRequest | None, "`resources/list`; exactly one of list, templates and read.", EMPTY
-    ] = None
-    templates: Annotated[ListRequest | None, "`resources/templates/list`.", EMPTY, OURS] = None
-    read: Annotated[str | None, "The URI for `resources/read`.", WRITTEN, VALUES] = None
-    subscribe: Annotated[
-        str | None, "The URI for `resources/subscribe`, before the other request.", WRITTEN, VALUES
-    ] = None
-    unsubscribe: Annotated[
-        str | None, "The URI for `resources/unsubscribe`, after the other request.", WRITTEN, VALUES
-    ] = None
+    list: Annotated[Listing, "`resources/list`; exactly one of list, templates and read."] = None
+    templates: Annotated[Listing, "`resources/templates/list`.", OURS] = None
+    read: Annotated[Uri, "The URI for `resources/read`."] = None
+    subscribe: Annotated[Uri, "The URI for `resources/subscribe`, before the other request."] = None
+    unsubscribe: Annotated[Uri, "The URI for `resources/unsubscribe`, after the other request."] = (
+        None
+    )
     expect_notification: Annotated[
         bool, "A `notifications/resources/updated` must arrive; needs subscribe."
     ] = False
@@ -295,9 +293,7 @@ class ResourcesBlock(msgspec.Struct, frozen=True):
 class PromptsBlock(msgspec.Struct, frozen=True):
     """Lists prompts or gets one."""
 
-    list: Annotated[ListRequest | None, "`prompts/list`; exactly one of list and get.", EMPTY] = (
-        None
-    )
+    list: Annotated[Listing, "`prompts/list`; exactly one of list and get."] = None
     get: Annotated[PromptRequest | None, "`prompts/get`.", WRITTEN] = None
     expect: Expected = Expect()
 

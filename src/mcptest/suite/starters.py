@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from mcptest.core.safe_text import escaped, show
+from mcptest.suite.sent_message import texts_in
 from mcptest.suite.templates import FIXTURE, TEMPLATE
 
 SCHEMA_FILE = ".mcptest.schema.json"
@@ -98,11 +99,8 @@ def _block(
 
 
 def _has_templates(value: Any, known: Collection[str]) -> bool:
-    if isinstance(value, str):
-        return any(match.group(1) not in known for match in TEMPLATE.finditer(value))
-    if isinstance(value, Mapping):
-        return any(_has_templates(one, known) for pair in value.items() for one in pair)
-    return isinstance(value, list) and any(_has_templates(one, known) for one in value)
+    found = (match for text in texts_in(value) for match in TEMPLATE.finditer(text))
+    return any(match.group(1) not in known for match in found)
 
 
 def _without_templates(value: Any, known: Collection[str]) -> Any:
