@@ -70,9 +70,9 @@ def test_a_value_does_not_match_and_the_reason_is_said(
 ) -> None:
     mismatch = match({name: argument}, value)
     assert mismatch is not None
-    assert mismatch.reason
-    assert "\n" not in mismatch.reason
-    assert len(mismatch.reason) < 1000
+    assert mismatch.message
+    assert "\n" not in mismatch.message
+    assert len(mismatch.message) < 1000
 
 
 def test_every_matcher_is_in_the_table_and_has_a_sentence() -> None:
@@ -85,7 +85,7 @@ def test_nothing_matches_a_value_that_is_not_there(name: str) -> None:
     argument = next(argument for known, argument, *_ in TABLE if known == name)
     mismatch = match({name: argument}, ABSENT, 'field "x" not found')
     assert mismatch is not None
-    assert mismatch.reason == f'{name}: field "x" not found'
+    assert mismatch.message == f'{name}: field "x" not found'
 
 
 def test_all_keys_of_a_matcher_have_to_hold() -> None:

@@ -6,8 +6,9 @@ import re
 
 from mcptest.suite.expectations import evaluate
 from mcptest.suite.load import Given, load_content
+from mcptest.suite.matching import Failure
 from mcptest.suite.model import Expect, Test
-from mcptest.suite.observed import Failure, Observed
+from mcptest.suite.observed import Observed
 from mcptest.suite.reading import SuiteSource, render
 
 _GIVEN = re.compile(rb"\A# given: (.*)")

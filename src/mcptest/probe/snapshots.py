@@ -48,6 +48,7 @@ from mcptest.suite.golden import (
     with_the_same_volatile_lines,
     with_volatile_lines,
 )
+from mcptest.suite.matching import Failure
 from mcptest.suite.model import (
     LoggingBlock,
     NotificationsBlock,
@@ -55,7 +56,7 @@ from mcptest.suite.model import (
     Test,
     TrajectoryBlock,
 )
-from mcptest.suite.observed import Evaluation, Failure, Observed
+from mcptest.suite.observed import Evaluation, Observed
 
 # -- What is said of each snapshot ---------------------------------------------------------------
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import msgspec
+from msgspec.structs import replace
 
 from mcptest.core.message import ABSENT, json_type
 from mcptest.suite import matching
 from mcptest.suite.matching import (
+    Failure,
     compact_json,
     error_text,
     first_runes,
@@ -35,11 +36,11 @@ from mcptest.suite.model import (
 )
 from mcptest.suite.observed import (
     Evaluation,
-    Failure,
     Observed,
     Outcome,
     evaluation_of,
     failing_call,
+    failure_of,
     listed_by,
     resolve,
     split_target,
@@ -96,7 +97,7 @@ def evaluate(expect: Expect, observed: Observed, *, all_failures: bool = False) 
     # What a tool says about its own error usually explains the failure.
     first, *others = found.failures
     message = f"{first.message}\n      server response: {_cut(observed.text)}"
-    return Evaluation((msgspec.structs.replace(first, message=message), *others), found.checked)
+    return Evaluation((replace(first, message=message), *others), found.checked)
 
 
 def _unusable(expect: Expect, observed: Observed) -> Failure | None:
@@ -385,11 +386,8 @@ def _output_schema(observed: Observed) -> Iterator[Outcome]:
 
 
 def _misfit(check: str, beginning: str, value: Any, wanted: Any) -> Outcome:
-    mismatch = matching.schema(value, wanted)
-    if mismatch is None:
-        return None
-    message = f"{beginning} {mismatch.reason}"
-    return Failure(check, message, mismatch.expected, mismatch.actual, mismatch.pointer)
+    found = matching.schema(value, wanted)
+    return found and replace(found, check=check, message=f"{beginning} {found.message}")
 
 
 @_whole
@@ -401,13 +399,8 @@ def max_duration(most: float, subject: Observed) -> Outcome:
 
 @_each
 def checks(row: Expectation, subject: Observed) -> Outcome:
-    value, missing = resolve(row.target, subject)
-    mismatch = matching.match(row.matcher, value, missing)
-    if mismatch is None:
-        return None
-    message = f"{row.target}: {mismatch.reason}"
-    pointer = row.target + mismatch.pointer
-    return Failure("checks", message, mismatch.expected, mismatch.actual, pointer)
+    found = failure_of(row, *resolve(row.target, subject))
+    return found and replace(found, check="checks", pointer=row.target + found.pointer)
 
 
 # -- `assert_logging` and `assert_notifications`: what came beside the answer --------------------

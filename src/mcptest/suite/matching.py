@@ -316,14 +316,16 @@ TYPE = ArgumentKind({"anyOf": [_TYPE, {"type": "array", "items": _TYPE, "minItem
 _EMPTY_TEXTS = ("", "null", "[]", "{}")
 
 
-class ValueMismatch(msgspec.Struct, frozen=True):
-    """Why a value does not match: a clause for people, and both sides."""
+class Failure(msgspec.Struct, frozen=True):
+    """One expectation that does not hold. The message holds a peer's text as it came."""
 
-    reason: str
-    expected: Any
-    actual: Any
+    check: str
+    """The name of the expectation or of the matcher, as a suite writes it."""
+    message: str
+    expected: Any = None
+    actual: Any = None
     pointer: str = ""
-    """Where in the value, as a JSON pointer, when it is known."""
+    """Where: in the value or the result, a file, a target."""
 
 
 def shown(value: Any) -> str:
@@ -335,9 +337,9 @@ def shown(value: Any) -> str:
     return show(compact_json(value), 200)
 
 
-_Judge: TypeAlias = Callable[[Any, Any], ValueMismatch | None]
-_Check: TypeAlias = Callable[[Any, Any], ValueMismatch | str | None]
-"""A bare reason stands for a mismatch of the whole value with the whole argument."""
+_Judge: TypeAlias = Callable[[Any, Any], Failure | None]
+_Check: TypeAlias = Callable[[Any, Any], Failure | str | None]
+"""A bare reason stands for the failure of the whole value against the whole argument."""
 
 
 class Matcher(msgspec.Struct, frozen=True):
@@ -366,17 +368,18 @@ def _matcher(
     """
 
     def add(check: _Check) -> _Judge:
-        def judge(value: Any, wanted: Any) -> ValueMismatch | None:
+        name = check.__name__.removesuffix("_")
+
+        def judge(value: Any, wanted: Any) -> Failure | None:
             if not can_judge(value):
                 reason = f"expected {what}, got {json_type(value)} {shown(value)}"
-                return ValueMismatch(reason, wanted, value)
+                return Failure(name, reason, wanted, value)
             for one in _each(wanted) if each else (wanted,):
                 found = check(value, one)
                 if found is not None:
-                    return ValueMismatch(found, one, value) if isinstance(found, str) else found
+                    return Failure(name, found, one, value) if isinstance(found, str) else found
             return None
 
-        name = check.__name__.removesuffix("_")
         MATCHERS[name] = Matcher(name, judge, argument, " ".join((check.__doc__ or "").split()))
         return judge
 
@@ -511,7 +514,7 @@ def _by_pattern(value: str, pattern: str, *, wanted: bool) -> str | None:
 
 
 @_matcher(SCHEMA)
-def schema(value: Any, argument: Any) -> ValueMismatch | str | None:
+def schema(value: Any, argument: Any) -> Failure | str | None:
     """Fits the JSON Schema (2020-12 unless `$schema` says otherwise)."""
     from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 
@@ -528,28 +531,29 @@ def schema(value: Any, argument: Any) -> ValueMismatch | str | None:
         return None
     where = f" at {misfit.pointer}" if misfit.pointer else ""
     reason = f"does not fit the schema{where}: {misfit.reason}"
-    return ValueMismatch(reason, argument, value, misfit.pointer)
+    return Failure("schema", reason, argument, value, misfit.pointer)
 
 
 @_matcher(TYPE)
-def type_(value: Any, argument: Any) -> ValueMismatch | None:
+def type_(value: Any, argument: Any) -> Failure | None:
     """Has the JSON type, or one of a list of types; `integer` is a whole number."""
     names = list(_each(argument))
     actual = json_type(value)
     whole = is_number(value) and (isinstance(value, int) or value.is_integer())
     if actual in names or ("integer" in names and whole):
         return None
-    return ValueMismatch(f"expected type {' or '.join(names)}, got {actual}", argument, actual)
+    reason = f"expected type {' or '.join(names)}, got {actual}"
+    return Failure("type", reason, argument, actual)
 
 
 @_matcher(FLAG)
-def exists(value: Any, argument: bool) -> ValueMismatch | None:
+def exists(value: Any, argument: bool) -> Failure | None:
     """true: there is a value, null included; false: there is none."""
     if (value is not ABSENT) is argument:
         return None
     if argument:
-        return ValueMismatch("expected a value, there is none", True, False)
-    return ValueMismatch(f"expected no value, got {shown(value)}", False, True)
+        return Failure("exists", "expected a value, there is none", True, False)
+    return Failure("exists", f"expected no value, got {shown(value)}", False, True)
 
 
 def is_empty(value: Any) -> bool:
@@ -592,16 +596,16 @@ def max_length(value: Any, argument: int) -> str | None:
     return None if len(value) <= argument else reason
 
 
-def match(matcher: Mapping[str, Any], value: Any, missing: str = "") -> ValueMismatch | None:
+def match(matcher: Mapping[str, Any], value: Any, missing: str = "") -> Failure | None:
     """The first reason why `value` does not match; every key of `matcher` has to hold.
 
     `missing` says why the value is ABSENT, when it is.
     """
     for name, argument in matcher.items():
         if value is ABSENT and name != "exists":
-            return ValueMismatch(f"{name}: {missing or 'there is no value'}", argument, ABSENT)
-        if (mismatch := MATCHERS[name].check(value, argument)) is not None:
-            return mismatch
+            return Failure(name, f"{name}: {missing or 'there is no value'}", argument)
+        if (failure := MATCHERS[name].check(value, argument)) is not None:
+            return failure
     return None
 
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from mcptest.core.message import ABSENT, Flaw, json_type
 from mcptest.core.spelling import close_matches
-from mcptest.suite.matching import compact_json, match, quote, trim_space
+from mcptest.suite.matching import Failure, compact_json, match, quote, trim_space
 from mcptest.suite.model import Expectation
 from mcptest.suite.regex import as_bytes
 from mcptest.wire.envelope import ARRAYS, LIST_MEMBERS, TEXT_MEMBERS
@@ -198,18 +199,6 @@ def _why_not(text: str, reason: str) -> str:
     return reason
 
 
-class Failure(msgspec.Struct, frozen=True):
-    """One expectation that does not hold. The message holds a peer's text as it came."""
-
-    check: str
-    """The name of the expectation, as a suite writes it."""
-    message: str
-    expected: Any = None
-    actual: Any = None
-    pointer: str = ""
-    """Where: a path into the result, a file, a target."""
-
-
 class Evaluation(msgspec.Struct, frozen=True):
     """`checked` counts the checks that were asked for and made; what passes made at least one."""
 
@@ -338,7 +327,7 @@ class TargetRoot(msgspec.Struct, frozen=True):
     about: str
     value: Callable[[Any], tuple[Any, str]]
     """Gives it, of an answer or of an exchange, and why there is none when it is ABSENT."""
-    has_parts: bool = False
+    has_parts: bool = True
     """Whether a path may follow."""
 
 
@@ -352,33 +341,32 @@ def _document(subject: Observed) -> tuple[Any, str]:
 
 
 TARGETS: Mapping[str, TargetRoot] = {
-    "text": TargetRoot("the text under test", lambda s: (s.text, "")),
-    "$": TargetRoot("the text read as JSON; a path may follow, as in json_path", _document, True),
+    "text": TargetRoot("the text under test", lambda s: (s.text, ""), has_parts=False),
+    "$": TargetRoot("the text read as JSON; a path may follow, as in json_path", _document),
     "result": TargetRoot(
         "the result as it came; a path may follow: `result.content[0].type`",
         lambda s: (s.result, "there is no result"),
-        True,
     ),
     "structured": TargetRoot(
         "the `structuredContent`; a path may follow",
         lambda s: (s.structured, "there is no structuredContent"),
-        True,
     ),
-    "is_error": TargetRoot("the `isError` flag", lambda s: (s.is_error, "")),
+    "is_error": TargetRoot("the `isError` flag", lambda s: (s.is_error, ""), has_parts=False),
     "error": TargetRoot(
         "the JSON-RPC error that the call was answered with; `error.code`, `error.message`",
         lambda s: _unless_none(s.error, "the call was not answered with an error"),
-        True,
     ),
-    "duration": TargetRoot("seconds from the request to its answer", lambda s: (s.duration, "")),
+    "duration": TargetRoot(
+        "seconds from the request to its answer", lambda s: (s.duration, ""), has_parts=False
+    ),
     "progress": TargetRoot(
         "how many progress notifications came; only in `assert`",
         lambda s: _unless_none(s.progress, "progress was not captured"),
+        has_parts=False,
     ),
     "notifications": TargetRoot(
         "the notifications that came, as a list; `notifications[*].method`",
         lambda s: (list(s.notifications), ""),
-        True,
     ),
 }
 
@@ -454,36 +442,30 @@ class SeenExchange(msgspec.Struct, frozen=True, kw_only=True):
 
 EXCHANGE_TARGETS: Mapping[str, TargetRoot] = {
     "answer": TargetRoot(
-        "`result`, `error`, or `none` when nothing came in time", lambda e: (e.answer, "")
+        "`result`, `error`, or `none` when nothing came in time", lambda e: (e.answer, ""), False
     ),
     "result": TargetRoot(
-        "the result; a path may follow", lambda e: (e.result, "there is no result"), True
+        "the result; a path may follow", lambda e: (e.result, "there is no result")
     ),
     "error": TargetRoot(
         "the JSON-RPC error; a path may follow: `error.code`",
         lambda e: (e.error, "it was not answered with an error"),
-        True,
     ),
     "exchange": TargetRoot(
         "all of it as one object (`answer`, `result`, `error`, `http`, `asked`, `transport`), for "
         "a schema with alternatives",
         lambda e: (e.whole, ""),
-        True,
     ),
     "notifications": TargetRoot(
-        "the notifications that came meanwhile, as a list",
-        lambda e: (list(e.notifications), ""),
-        True,
+        "the notifications that came meanwhile, as a list", lambda e: (list(e.notifications), "")
     ),
     "asked": TargetRoot(
         "what the server asked of the client, by a request or in an input-required result",
         lambda e: (list(e.asked), ""),
-        True,
     ),
     "transport_observation": TargetRoot(
         "how the connection fared: `transport`, `alive`, `unusable`",
         lambda e: (dict(e.transport) or ABSENT, "the transport was not observed"),
-        True,
     ),
 }
 SPECIAL_TARGETS: Mapping[str, str] = {
@@ -576,11 +558,7 @@ def judge_exchange(expect: Collection[Expectation], seen: SeenExchange) -> Evalu
     return evaluation_of(outcomes, all_failures=True)
 
 
-def failure_of(one: Expectation, value: Any, missing: str = "") -> Failure | None:
+def failure_of(one: Expectation, value: Any, missing: str = "") -> Outcome:
     """Why this value is not what is expected, or None."""
-    mismatch = match(one.matcher, value, missing)
-    if mismatch is None:
-        return None
-    actual = None if mismatch.actual is ABSENT else mismatch.actual
-    message = f"{one.target}: {mismatch.reason}"
-    return Failure(one.target, message, mismatch.expected, actual, mismatch.pointer)
+    found = match(one.matcher, value, missing)
+    return found and replace(found, check=one.target, message=f"{one.target}: {found.message}")

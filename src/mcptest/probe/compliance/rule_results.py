@@ -26,8 +26,8 @@ from mcptest.rules.corpus.registry import CorpusRule, answer_in_words, unmet
 from mcptest.rules.declaration import RULES, Rule, shown_by
 from mcptest.rules.judge import decisiveness, judge
 from mcptest.session.tape import Tape, answered_requests
-from mcptest.suite.matching import compact_json
-from mcptest.suite.observed import Failure, SeenExchange, judge_exchange
+from mcptest.suite.matching import Failure, compact_json
+from mcptest.suite.observed import SeenExchange, judge_exchange
 from mcptest.wire.envelope import decode
 
 _SHOWN = 400

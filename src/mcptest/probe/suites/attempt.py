@@ -31,7 +31,7 @@ from mcptest.suite.expectations import (
     evaluate,
     read_audit_log,
 )
-from mcptest.suite.matching import error_text
+from mcptest.suite.matching import Failure, error_text
 from mcptest.suite.model import (
     Block,
     CompletionBlock,
@@ -46,7 +46,7 @@ from mcptest.suite.model import (
     ToolBlock,
     TrajectoryBlock,
 )
-from mcptest.suite.observed import Evaluation, Failure, Observed, failing_call, merge_pages, text_of
+from mcptest.suite.observed import Evaluation, Observed, failing_call, merge_pages, text_of
 from mcptest.suite.templates import CaptureError, capture, fill_block, fill_declared, variables_of
 from mcptest.transport.files import read_bounded
 from mcptest.wire.json_text import write_json
