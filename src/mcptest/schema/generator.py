@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from mcptest.core.limits import cancellation
-from mcptest.core.message import ABSENT
+from mcptest.core.message import ABSENT, json_type
 from mcptest.schema.choices import Choices, Make, Plainest, Seeded
 from mcptest.schema.combinations import (
     Alternative,
@@ -358,21 +358,10 @@ def _with_hints(make: Make, plain: Plain) -> Make:
     )
 
 
-_PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-}
-
-
 def _is_of_type(value: Any, plain: Plain) -> bool:
     named = types_of(plain.get("type"))
-    kind = int if type(value) is float and value.is_integer() else type(value)
-    return not named or any(kind in _PYTHON_TYPES[one] for one in named)
+    is_whole = type(value) is int or (type(value) is float and value.is_integer())
+    return not named or json_type(value) in named or (is_whole and "integer" in named)
 
 
 # -- anything ------------------------------------------------------------------------------------

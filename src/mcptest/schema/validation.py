@@ -6,7 +6,7 @@ check a schema or a value is counted before (`cost`), because nothing interrupts
 
 from __future__ import annotations
 
-import hashlib
+import functools
 from typing import Any
 
 import msgspec
@@ -107,11 +107,6 @@ def schema_problem(schema: Any) -> str:
 
 LARGEST = 4 * MEBIBYTE
 _LARGE = 64 * 1024
-_MOST_LARGE = 2
-_large: dict[bytes, Any] = {}
-"""The validators of the last large schemas: each takes ten times what its schema does. Several
-parts of a command hold the same schema against values, and what a validator took is not given back
-when it goes."""
 
 
 def _validator_of(schema: Any) -> Any:
@@ -124,16 +119,15 @@ def _validator_of(schema: Any) -> Any:
             f"it has {len(text):,} bytes, and the validator takes ten times that (the limit is "
             f"{LARGEST:,})"
         )
-    if len(text) <= _LARGE:
-        return _compile(schema)
-    key = hashlib.sha256(text).digest()
-    found = _large.get(key)
-    if found is None:
-        found = _compile(schema)
-        while len(_large) >= _MOST_LARGE:
-            _large.pop(next(iter(_large)), None)
-        _large[key] = found
-    return found
+    return _compile(schema) if len(text) <= _LARGE else _compiled_once(text)
+
+
+@functools.lru_cache(maxsize=2)
+def _compiled_once(text: bytes) -> Any:
+    """The validators of the last large schemas: each takes ten times what its schema does. Several
+    parts of a command hold the same schema against values, and what a validator took is not given
+    back when it goes."""
+    return _compile(msgspec.json.decode(text))
 
 
 def _compile(schema: Any) -> Any:
