@@ -49,7 +49,7 @@ def test_the_test_that_it_was_started_for_talks_to_it(tmp_path: Path, temporary:
         session = ServerSession(Numbered(0, test), settings)
         session.launch()
         try:
-            assert session.problem is None
+            assert not session.could_not_begin
             assert session.served is not None
             transport: Any = session.served.client.connection.transport
             assert transport.pid == begun.process.pid

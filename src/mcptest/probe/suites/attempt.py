@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
-import msgspec
 from msgspec.structs import replace
 
 from mcptest.core.errors import PeerError
@@ -108,14 +107,15 @@ class Attempt:
         self._remarks: list[str] = []
         """What is odd about the answers, and does not fail the test."""
         self._started = time.monotonic()
-        self._under_way: CallUnderWay | None = None
+        self._under_way: tuple[Pending, Callable[[], Evaluation]] | None = None
+        """The call that was begun, of which several may be on their way; and what finishes it."""
         self._failed: CallFailed | None = None
         settings.on_begin(item)
 
     @property
     def is_answered(self) -> bool:
         """Whether `finish` has all it needs."""
-        return self._under_way is not None and self._under_way.is_answered
+        return self._under_way is not None and self._under_way[0].answer is not None
 
     @property
     def could_not_begin(self) -> bool:
@@ -165,7 +165,7 @@ class Attempt:
         if self._failed is not None:
             raise self._failed
         if self._under_way is not None:
-            return self._under_way.finish()
+            return self._under_way[1]()
         test, fixture = self.item.test, self.session.fixture
         self._connect()
         captured = run_setup(test.setup, self, fixture)
@@ -264,25 +264,18 @@ def perform(block: Block, attempt: Attempt) -> Evaluation:
     return _PERFORMED_BY[type(block)](block, attempt)
 
 
-class CallUnderWay(msgspec.Struct, frozen=True):
-    """A tool call that was sent; several may be on their way at once."""
+def begin_call(block: ToolBlock, attempt: Attempt) -> tuple[Pending, Callable[[], Evaluation]]:
+    """A tool call that was sent, and what waits for its answer and checks it."""
+    params: dict[str, Any] = {"name": block.tool, "arguments": block.args}
+    if block.capture_progress:
+        params["_meta"] = {"progressToken": f"mcptest-{block.tool}"}
+    begun, failing = time.monotonic(), failing_call("tools/call", block.tool)
+    with failing_as(failing):
+        pending = attempt.client.start("tools/call", params, attempt.deadline)
 
-    block: ToolBlock
-    attempt: Attempt
-    params: Mapping[str, Any]
-    pending: Pending
-    begun: float
-
-    @property
-    def is_answered(self) -> bool:
-        return self.pending.answer is not None
-
-    def finish(self) -> Evaluation:
-        """Wait for the answer and check it."""
-        block, attempt = self.block, self.attempt
-        failing = failing_call("tools/call", block.tool)
-        reply = attempt.answer_to(self.pending, failing, self.params)
-        duration = time.monotonic() - self.begun
+    def finish() -> Evaluation:
+        reply = attempt.answer_to(pending, failing, params)
+        duration = time.monotonic() - begun
         if block.capture_progress and block.expect.min_progress:
             _await(attempt, lambda: _progress(attempt) >= (block.expect.min_progress or 0))
         progress = _progress(attempt) if block.capture_progress else None
@@ -290,15 +283,14 @@ class CallUnderWay(msgspec.Struct, frozen=True):
         around = {"progress": progress, "output_schema": schema}
         return attempt.judge(block.expect, _observe(reply, block.tool, duration, **around))
 
+    return pending, finish
 
-def begin_call(block: ToolBlock, attempt: Attempt) -> CallUnderWay:
-    params: dict[str, Any] = {"name": block.tool, "arguments": block.args}
-    if block.capture_progress:
-        params["_meta"] = {"progressToken": f"mcptest-{block.tool}"}
-    begun = time.monotonic()
-    with failing_as(failing_call("tools/call", block.tool)):
-        pending = attempt.client.start("tools/call", params, attempt.deadline)
-    return CallUnderWay(block, attempt, params, pending, begun)
+
+def _perform_call(block: ToolBlock | SamplingBlock, attempt: Attempt) -> Evaluation:
+    if isinstance(block, SamplingBlock):
+        block = ToolBlock(block.tool, block.args, expect=block.expect)
+    _, finish = begin_call(block, attempt)
+    return finish()
 
 
 def _observe(reply: Reply, subject: str, duration: float, **around: Any) -> Observed:
@@ -476,10 +468,8 @@ def _await(
 
 
 _PERFORMED_BY: dict[type, Callable[[Any, Attempt], Evaluation]] = {
-    ToolBlock: lambda block, attempt: begin_call(block, attempt).finish(),
-    SamplingBlock: lambda block, attempt: begin_call(
-        ToolBlock(block.tool, block.args, expect=block.expect), attempt
-    ).finish(),
+    ToolBlock: _perform_call,
+    SamplingBlock: _perform_call,
     PromptsBlock: _perform_prompts,
     CompletionBlock: _perform_completion,
     ResourcesBlock: _perform_resources,

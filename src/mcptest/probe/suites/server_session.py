@@ -112,7 +112,6 @@ class ServerSession:
 
     def __init__(self, item: Numbered, settings: Settings, attempt: int = 1) -> None:
         """`attempt` counts the sessions that were begun for the same tests."""
-        self.problem: McptestError | None = None
         self.served: LiveSession | None = None
         self.label = ""
         self.masker = Masker()
@@ -134,8 +133,13 @@ class ServerSession:
             raise Stopped
         try:
             self._launch()
+        except FixtureError as error:
+            self._refusal = CallFailed(error.message, "fixture", lost=True)
         except McptestError as error:
-            self.problem = error
+            kind = kind_of(error) if isinstance(error, PeerError) else "start"
+            hint = f" ({error.hint})" if error.hint else ""
+            detail = f"failed to start MCP server: {error.message}{hint}"
+            self._refusal = CallFailed(detail, kind, lost=True)
 
     def _launch(self) -> None:
         settings, test = self._settings, self._item.test
@@ -240,13 +244,6 @@ class ServerSession:
             raise
 
     def _connect(self, deadline: Deadline) -> LiveSession:
-        if isinstance(error := self.problem, FixtureError):
-            raise CallFailed(error.message, "fixture", lost=True)
-        if error is not None:
-            kind = kind_of(error) if isinstance(error, PeerError) else "start"
-            hint = f" ({error.hint})" if error.hint else ""
-            detail = f"failed to start MCP server: {error.message}{hint}"
-            raise CallFailed(detail, kind, lost=True)
         served = self.served
         assert served is not None
         if not self.has_begun:
