@@ -248,7 +248,6 @@ def _tables(plain: Mapping[str, Any], valid: dict[str, Any]) -> Iterator[Named]:
 
 # -- What a tool's schema says of the members of its arguments, as far as it can be told ---------
 
-_DEEPEST: Final = 8
 _MOST_MEMBERS: Final = 200
 
 
@@ -303,40 +302,30 @@ def form_of(tool: Mapping[str, Any]) -> Form:
 
 def _members(schema: Any) -> Iterator[Member]:
     effort, references = Effort(), References(schema)
-    root = _settled(schema, references, effort)
+    root = _ways(schema, references, effort)[0]
     properties = mapping_of(root, "properties")
     required = [one for one in listed(root, "required") if isinstance(one, str)]
     for name in [*dict.fromkeys((*properties, *required))][:_MOST_MEMBERS]:
-        part = properties.get(name, {})
-        spoken_of = dict.fromkeys(_kinds(part, references, effort, 0))
+        ways = _ways(properties.get(name, {}), references, effort)
+        spoken_of = dict.fromkeys(kind for plain in ways for kind in _kinds(plain))
         kinds = tuple(one for one in spoken_of if one in _OF_KIND) or ("string",)
-        yield Member(name, kinds, _settled(part, references, effort), name in required)
+        yield Member(name, kinds, ways[0], name in required)
 
 
-def _settled(part: Any, references: References, effort: Effort) -> Mapping[str, Any]:
+def _ways(part: Any, references: References, effort: Effort) -> list[Mapping[str, Any]]:
+    """The part without references and alternatives, in every way; the plainest first."""
     try:
-        ways = ways_of(part, references, effort)
+        return [way.plain for way in ways_of(part, references, effort)] or [{}]
     except (RecursionError, TooLarge):
-        return {}
-    return ways[0].plain if ways else {}
+        return [{}]
 
 
-def _kinds(part: Any, references: References, effort: Effort, depth: int) -> Iterator[str]:
-    """The types that a schema speaks of, over all its alternatives."""
-    if not isinstance(part, Mapping) or depth > _DEEPEST:
-        return
-    named = types_of(part.get("type"))
-    yield from named
-    yield from map(json_type, listed(part, "enum"))
-    if "const" in part:
-        yield json_type(part["const"])
-    options = [*listed(part, "anyOf"), *listed(part, "oneOf")]
-    for option in options:
-        yield from _kinds(option, references, effort, depth + 1)
-    if not named and not options:
-        plain = _settled(part, references, effort)
-        if plain is not part:
-            yield from types_of(plain.get("type"))
+def _kinds(plain: Mapping[str, Any]) -> Iterator[str]:
+    """The types that a schema speaks of."""
+    yield from types_of(plain.get("type"))
+    yield from map(json_type, listed(plain, "enum"))
+    if "const" in plain:
+        yield json_type(plain["const"])
 
 
 # -- Inputs that are almost valid ----------------------------------------------------------------
