@@ -159,7 +159,7 @@ class Attempt:
 
     def _connect(self) -> None:
         self.client = self.session.connect(self.deadline).client
-        self.listen()
+        self.client.connection.on_notification = self._keep
 
     def _evaluate(self) -> Evaluation:
         if self._failed is not None:
@@ -180,9 +180,6 @@ class Attempt:
         own = evaluate(expect, observed, all_failures=self.settings.all_failures)
         opinion = self.settings.second_opinion
         return own if opinion is None else opinion(self.item, self.session, observed, own)
-
-    def listen(self) -> None:
-        self.client.connection.on_notification = self._keep
 
     def _keep(self, message: Message) -> None:
         room = len(self.notifications) < _NOTIFICATIONS_KEPT and self._bytes_left > 0
@@ -358,7 +355,6 @@ def _perform_completion(block: CompletionBlock, attempt: Attempt) -> Evaluation:
 
 
 def _perform_resources(block: ResourcesBlock, attempt: Attempt) -> Evaluation:
-    attempt.listen()
     subscription = None
     if block.subscribe is not None:
         failing = failing_call("resources/subscribe", block.subscribe)
@@ -414,7 +410,6 @@ def _refuse_error(answer: Message, failing: str) -> None:
 
 
 def _perform_logging(block: LoggingBlock, attempt: Attempt) -> Evaluation:
-    attempt.listen()
     failing = "logging/setLevel failed"
     with failing_as(failing):
         _accept(attempt, attempt.client.log_level(block.set_level, attempt.deadline), failing)
@@ -424,7 +419,6 @@ def _perform_logging(block: LoggingBlock, attempt: Attempt) -> Evaluation:
 
 
 def _perform_notifications(block: NotificationsBlock, attempt: Attempt) -> Evaluation:
-    attempt.listen()
     meta = {"progressToken": f"mcptest-{block.tool}"}
     _expect_result(
         attempt, block.tool, {"name": block.tool, "arguments": block.args, "_meta": meta}
