@@ -211,6 +211,14 @@ def test_names_decide_which_values_of_env_headers_and_options_are_secrets() -> N
     )
 
 
+def test_an_empty_variable_of_a_configuration_is_its_default_or_empty(
+    config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMPTY_ONE", "")
+    config({"s": {"command": "run", "args": ["${EMPTY_ONE:-plain}", "<${EMPTY_ONE}>"]}})
+    assert named("s").command == ("run", "plain", "<>")
+
+
 def test_a_variable_that_a_configuration_names_is_secret_by_its_name(
     config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

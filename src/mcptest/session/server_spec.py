@@ -28,7 +28,6 @@ _TOLD = 20
 _HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _HEADER_VALUE = r"[^\x00-\x08\x0a-\x1f\x7f]*"
 _URL = r"[A-Za-z][A-Za-z0-9+.-]*://"
-_VARIABLE = r"\$\{(\w+)(?::-([^}]*))?\}"
 
 
 class ServerWords(msgspec.Struct, frozen=True):
@@ -180,31 +179,44 @@ def configured_target(name: str, entry: Any, path: Path, words: ServerWords) -> 
     where = f"{path}: mcpServers.{show(name, 80)}"
     if not isinstance(entry, dict):
         raise UsageError(f"{where} is not an object")
-    variables = _Variables(where)
+    from mcptest.suite.templates import Expansion  # few servers are configured
+
+    expand = Expansion(os.environ)
+
+    def expanded(value: Any, member: str) -> str:
+        text = expand.braced(_text(value, f"{where}.{member}"))
+        if expand.unset:
+            missing = next(iter(expand.unset))
+            raise UsageError(f"{where} needs the variable {missing}, which is not set")
+        return text
+
+    def table(member: str) -> dict[str, str]:
+        texts = entry.get(member)
+        if texts is None:
+            return {}
+        if not isinstance(texts, dict):
+            raise UsageError(f"{where}.{member} is not an object")
+        return {key: expanded(value, f"{member}.{key}") for key, value in texts.items()}
+
     if "url" in entry:
-        url = variables.expand(_text(entry["url"], f"{where}.url"))
-        headers = {**variables.strings(entry.get("headers"), "headers"), **words.headers}
+        url = expanded(entry["url"], "url")
+        headers = {**table("headers"), **words.headers}
         way = words.way or ("sse" if entry.get("type") == "sse" else None)
         found = _url(url, replace(words, way=way, headers=headers))
     elif "command" in entry:
         arguments = entry.get("args", [])
         if not isinstance(arguments, list):
             raise UsageError(f"{where}.args is not an array")
-        command = _text(entry["command"], f"{where}.command")
+        command = (expanded(entry["command"], "command"), *(expanded(a, "args") for a in arguments))
         cwd = entry.get("cwd")
-        env = {**variables.strings(entry.get("env"), "env"), **words.env}
+        env = {**table("env"), **words.env}
         if words.cwd is None and cwd is not None:
             words = replace(words, cwd=_folder(_text(cwd, f"{where}.cwd"), f"{where}.cwd"))
-        found = _stdio(
-            tuple(
-                variables.expand(word)
-                for word in (command, *(_text(one, f"{where}.args") for one in arguments))
-            ),
-            replace(words, env=env),
-        )
+        found = _stdio(command, replace(words, env=env))
     else:
         raise UsageError(f"{where} has neither command nor url")
-    found = replace(found, label=name, referenced=tuple(variables.used))
+    secrets = tuple(secrets_of_environment(expand.used))
+    found = replace(found, label=name, referenced=secrets)
     try:
         msgspec.json.encode(found)
     except UnicodeEncodeError:
@@ -222,32 +234,3 @@ def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise UsageError(f"{where} is not a string")
     return value
-
-
-class _Variables(msgspec.Struct):
-    """Replaces `${NAME}` and `${NAME:-default}` by the caller's environment."""
-
-    where: str
-    used: list[str] = []
-    """The values that were put in and are secrets by the name of the variable."""
-
-    def expand(self, text: str) -> str:
-        return re.sub(_VARIABLE, self._value, text)
-
-    def strings(self, value: Any, member: str) -> dict[str, str]:
-        if value is None:
-            return {}
-        where = f"{self.where}.{member}"
-        if not isinstance(value, dict):
-            raise UsageError(f"{where} is not an object")
-        return {key: self.expand(_text(item, f"{where}.{key}")) for key, item in value.items()}
-
-    def _value(self, match: re.Match[str]) -> str:
-        name, default = match.group(1), match.group(2)
-        value = os.environ.get(name)
-        if value is not None:
-            self.used.extend(secrets_of_environment({name: value}))
-            return value
-        if default is None:
-            raise UsageError(f"{self.where} needs the variable {name}, which is not set")
-        return str(default)
