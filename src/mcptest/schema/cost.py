@@ -24,7 +24,7 @@ class References:
 
     def __init__(self, root: Any) -> None:
         self._root = root
-        self._bases: dict[int, str] | None = None
+        self._bases: dict[int, str] = {}
         """The address that references within a schema are relative to."""
         self._resources: dict[str, Any] = {}
         self._anchors: dict[str, Any] = {}
@@ -39,7 +39,8 @@ class References:
             yield from _pointed_at(self._root, reference[2:])
         else:
             self._index()
-            address, fragment = _joined(self._base_of(schema), reference)
+            base = self._bases.get(id(schema), self._bases.get(id(self._root), ""))
+            address, fragment = _joined(base, reference)
             if keyword == "$recursiveRef":
                 yield from self._resources.values()
             elif keyword == "$dynamicRef" and fragment in self._dynamic:
@@ -56,14 +57,9 @@ class References:
         self._index()
         return len(self._resources) == 1
 
-    def _base_of(self, schema: Mapping[str, Any]) -> str:
-        assert self._bases is not None  # the caller has made the index
-        return self._bases.get(id(schema), self._bases.get(id(self._root), ""))
-
     def _index(self) -> None:
-        if self._bases is not None:
+        if self._resources:
             return
-        self._bases = {}
         self._resources[""] = self._root
         left: list[tuple[Any, str]] = [(self._root, "")]
         while left:
@@ -75,7 +71,6 @@ class References:
                 left.extend((part, base) for part in one)
 
     def _note(self, schema: dict[str, Any], base: str) -> str:
-        assert self._bases is not None
         name = schema.get("$id", schema.get("id"))
         if isinstance(name, str) and not name.startswith("#"):
             base = _joined(base, name)[0]
@@ -167,15 +162,7 @@ class SchemaLimitError(SchemaError):
 class Cost:
     """What one schema costs. Raises SchemaLimitError when that is too much for any value."""
 
-    __slots__ = (
-        "_amplified",
-        "_closures",
-        "_parts",
-        "_recursive",
-        "_references",
-        "_root",
-        "steps",
-    )
+    __slots__ = ("_amplified", "_closures", "_parts", "_recursive", "_references", "_root", "steps")
 
     def __init__(self, schema: Any) -> None:
         self._root = schema

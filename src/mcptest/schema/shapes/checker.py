@@ -311,11 +311,7 @@ _MAKERS: dict[type, Any] = {
 
 
 def shape_problems(
-    message: Any,
-    kind: Kind,
-    sender: str,
-    revision: Revision,
-    request_method: str | None = None,
+    message: Any, kind: Kind, sender: str, revision: Revision, request_method: str | None = None
 ) -> list[ShapeProblem]:
     """Everything wrong with the shape of one message, at most twenty places of it.
 
