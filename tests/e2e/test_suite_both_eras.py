@@ -68,6 +68,26 @@ def test_the_suites_ask_for_everything_there_is() -> None:
         assert asked == {field.name for field in EXPECT.fields} | {"list form"}
 
 
+@pytest.mark.parametrize("around", ["", "subscribe: 'demo://counter', "])
+@pytest.mark.parametrize("revision", ERAS)
+def test_what_is_unsubscribed_from_is_what_the_test_names(
+    around: str, revision: str, tmp_path: Path
+) -> None:
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        f"server: {{command: python, args: [-m, mcptest, serve, demo], spec_version: {revision}}}\n"
+        f"assert_resources: {{{around}unsubscribe: 'demo://greeting', "
+        "expect: {not_error: true}}\n"
+    )
+    code, results = results_of(suite, "--capture", str(tmp_path / "captures"))
+    (captured,) = (tmp_path / "captures").glob("*.jsonl")
+    sent = [json.loads(line).get("message") for line in captured.read_text().splitlines()]
+    asked = [one["params"] for one in sent if one and one.get("method") == "resources/unsubscribe"]
+    assert [params["uri"] for params in asked] == ["demo://greeting"]
+    # The stateless era has no such method: there a subscription is ended by itself, or not at all.
+    assert code == ERAS.index(revision), results
+
+
 # -- a notification that someone else causes -------------------------------------------------
 
 

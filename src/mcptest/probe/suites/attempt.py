@@ -372,8 +372,12 @@ def _perform_resources(block: ResourcesBlock, attempt: Attempt) -> Evaluation:
     evaluation = attempt.judge(block.expect, observed)
     if block.expect_notification:
         evaluation = _with_update(evaluation, block.subscribe or block.read, attempt)
-    if block.unsubscribe is not None and subscription is not None:
+    if block.unsubscribe is not None:
         failing = failing_call("resources/unsubscribe", block.unsubscribe)
+        if subscription is None or block.unsubscribe != block.subscribe:
+            params = {"uri": block.unsubscribe}
+            _refuse_error(attempt.ask(failing, "resources/unsubscribe", params).message, failing)
+            return evaluation
         with failing_as(failing):
             _accept(attempt, attempt.client.unsubscribe(subscription, attempt.deadline), failing)
     return evaluation
