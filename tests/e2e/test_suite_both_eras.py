@@ -88,6 +88,33 @@ def test_what_is_unsubscribed_from_is_what_the_test_names(
     assert code == ERAS.index(revision), results
 
 
+STRANGE_UPDATES = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    info = {"name": "s", "version": "1"}
+    begin = {"protocolVersion": "2025-11-25", "capabilities": {"resources": {}}, "serverInfo": info}
+    if "id" in asked:
+        result = begin if asked["method"] == "initialize" else {}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+    if asked["method"] == "resources/subscribe":
+        for params in ([1], "x", None, {"uri": 5}, {"uri": "x://y"}):
+            told = {"method": "notifications/resources/updated", "params": params}
+            print(json.dumps({"jsonrpc": "2.0", **told}), flush=True)
+"""
+
+
+def test_an_update_without_sound_params_is_not_the_one_that_is_waited_for(tmp_path: Path) -> None:
+    suite, server = tmp_path / "suite.yaml", tmp_path / "server.py"
+    server.write_text(STRANGE_UPDATES)
+    suite.write_text(
+        f"server: {{command: python, args: ['{server}'], spec_version: 2025-11-25}}\n"
+        "assert_resources: {subscribe: 'x://y', expect_notification: true}\n"
+    )
+    code, results = results_of(suite)
+    assert code == 0, results
+
+
 # -- a notification that someone else causes -------------------------------------------------
 
 

@@ -83,6 +83,7 @@ DISK = DiskFiles()
 
 GRACE = 0.1
 """How long notifications that belong to a call may trail behind its answer."""
+_UPDATED = "notifications/resources/updated"
 _NOTIFICATIONS_KEPT = 10_000
 _NOTIFICATION_BYTES_KEPT = 8 * 1024 * 1024
 
@@ -371,7 +372,7 @@ def _perform_resources(block: ResourcesBlock, attempt: Attempt) -> Evaluation:
         observed = Observed("resources/subscribe", result={}, subject=block.subscribe or "")
     evaluation = attempt.judge(block.expect, observed)
     if block.expect_notification:
-        evaluation = _with_update(evaluation, block.subscribe or block.read, attempt)
+        evaluation = _with_update(evaluation, block.subscribe, attempt)
     if block.unsubscribe is not None:
         failing = failing_call("resources/unsubscribe", block.unsubscribe)
         if subscription is None or block.unsubscribe != block.subscribe:
@@ -390,11 +391,9 @@ def _with_update(evaluation: Evaluation, uri: str | None, attempt: Attempt) -> E
         return evaluation
 
     def is_updated() -> bool:
-        return any(
-            each.get("method") == "notifications/resources/updated"
-            and (uri is None or (each.get("params") or {}).get("uri") == uri)
-            for each in attempt.notifications
-        )
+        sent = (each for each in attempt.notifications if each.get("method") == _UPDATED)
+        told = (each.get("params") for each in sent)
+        return any(isinstance(params, dict) and params.get("uri") == uri for params in told)
 
     if not _await(attempt, is_updated, attempt.deadline):
         message = "expected resource update notification but received none"
