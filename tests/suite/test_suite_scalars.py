@@ -9,7 +9,6 @@ import pytest
 from mcptest.suite.reading import (
     ScalarError,
     ScalarNode,
-    is_nothing,
     json_value,
     read_nodes,
     text_value,
@@ -158,4 +157,4 @@ def test_an_unknown_tag_is_refused_on_a_text_too() -> None:
 
 @pytest.mark.parametrize(("written", "nothing"), [("~", True), ("'~'", False), ("x", False)])
 def test_nothing_is_only_what_is_not_quoted(written: str, nothing: bool) -> None:
-    assert is_nothing(scalar(written)) is nothing
+    assert scalar(written).is_nothing is nothing

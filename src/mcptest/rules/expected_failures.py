@@ -34,9 +34,7 @@ from mcptest.suite.reading import (
     ScalarNode,
     SuiteError,
     SuiteSource,
-    describe,
     did_you_mean,
-    is_nothing,
     nearest,
     read_yaml,
 )
@@ -63,7 +61,7 @@ def load_expected_failures(path: Path, known: Known) -> tuple[ExpectedFailure, .
     if isinstance(root, MappingNode):
         reader.read(root)
     elif root is not None:
-        source.report(f"expected `server:` and `client:`, not {describe(root)}", 1, 1)
+        source.report(f"expected `server:` and `client:`, not {root.described}", 1, 1)
     if source.errors:
         raise SuiteError(source.finish())
     return tuple(reader.entries)
@@ -84,11 +82,11 @@ class _BaselineReader:
             elif isinstance(node, ListNode):
                 for item in node.items:
                     self._read_item(item, sides[name])
-            elif isinstance(node, MappingNode) or not is_nothing(node):
+            elif isinstance(node, MappingNode) or not node.is_nothing:
                 self._source.misfit(name, "a list", node)
 
     def _read_item(self, node: Node, side: Side) -> None:
-        if isinstance(node, ScalarNode) and not is_nothing(node) and node.text.strip():
+        if isinstance(node, ScalarNode) and not node.is_nothing and node.text.strip():
             self._keep(node.text, side, node)
         elif (
             isinstance(node, MappingNode)

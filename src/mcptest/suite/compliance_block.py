@@ -37,7 +37,6 @@ from mcptest.suite.reading import (
     ScalarNode,
     SuiteError,
     SuiteSource,
-    describe,
     did_you_mean,
     read_yaml,
 )
@@ -159,7 +158,7 @@ def load_compliance_block(path: Path) -> ComplianceBlock | None:
     """The block of a suite file; None when it has none. SuiteError when it is not sound."""
     root, source = read_yaml(path)
     if root is not None and not isinstance(root, MappingNode):
-        source.report(f"a suite must be a mapping, not {describe(root)}", 1, 1)
+        source.report(f"a suite must be a mapping, not {root.described}", 1, 1)
     block = None
     if isinstance(root, MappingNode) and "compliance" in root.entries:
         block = compliance_of(root.entries["compliance"][1], source)
@@ -174,7 +173,7 @@ def compliance_of(node: Node, source: SuiteSource) -> ComplianceBlock | None:
         key = ScalarNode("tests", True, None, node.line, node.column, 1)
         node = MappingNode({"tests": (key, node)}, node.line, node.column)
     if not isinstance(node, MappingNode):
-        message = f"compliance must be a mapping or a list of tests, not {describe(node)}"
+        message = f"compliance must be a mapping or a list of tests, not {node.described}"
         source.report(message, node.line, node.column)
         return None
     before = source.errors

@@ -29,9 +29,7 @@ from mcptest.suite.reading import (
     ScalarError,
     ScalarNode,
     SuiteSource,
-    describe,
     did_you_mean,
-    is_nothing,
     json_value,
     text_value,
     truth_value,
@@ -75,7 +73,7 @@ class Text(FieldKind, frozen=True):
     may_be_empty: bool = False
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
-        if not isinstance(node, ScalarNode) or is_nothing(node):
+        if not isinstance(node, ScalarNode) or node.is_nothing:
             return source.misfit(name, "a text", node)
         try:
             text = text_value(node)
@@ -137,7 +135,7 @@ class Duration(FieldKind, frozen=True):
     }
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
-        if isinstance(node, ScalarNode) and not is_nothing(node):
+        if isinstance(node, ScalarNode) and not node.is_nothing:
             try:
                 return parse_duration(text_value(node))
             except (UsageError, ScalarError):
@@ -150,7 +148,7 @@ class Choice(FieldKind, frozen=True):
     any_case: bool = False
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
-        text = node.text if isinstance(node, ScalarNode) and not is_nothing(node) else None
+        text = node.text if isinstance(node, ScalarNode) and not node.is_nothing else None
         if text is not None and self.any_case:
             text = text.lower()
         if text in self.values:
@@ -175,8 +173,8 @@ class Texts(FieldKind, frozen=True):
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
         if not isinstance(node, ListNode):
-            alone = isinstance(node, ScalarNode) and not is_nothing(node)
-            hint = f"write {name}: [{describe(node)}]" if alone else ""
+            alone = isinstance(node, ScalarNode) and not node.is_nothing
+            hint = f"write {name}: [{node.described}]" if alone else ""
             return source.misfit(name, "a list of texts", node, hint)
         item = Text(self.may_be_empty)
         values = tuple(item.read(one, f"an item of {name}", source) for one in node.items)
@@ -199,7 +197,7 @@ class TextTable(FieldKind, frozen=True):
             return source.misfit(name, "a mapping of names to texts", node)
         item = Text(may_be_empty=True)
         table = {
-            key: "" if is_nothing(value) else item.read(value, f"{name}.{show(key, 60)}", source)
+            key: "" if value.is_nothing else item.read(value, f"{name}.{show(key, 60)}", source)
             for key, (_, value) in node.entries.items()
         }
         return INVALID if INVALID in table.values() else table
@@ -286,7 +284,7 @@ class ObjectOf(FieldKind, frozen=True):
     """The field that a bare text in place of the object stands for."""
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
-        if self.short_for and isinstance(node, ScalarNode) and not is_nothing(node):
+        if self.short_for and isinstance(node, ScalarNode) and not node.is_nothing:
             node = MappingNode({self.short_for: (node, node)}, node.line, node.column)
         if not isinstance(node, MappingNode):
             return source.misfit(name, "a mapping", node, self.declaration.offer)
@@ -661,7 +659,7 @@ def read_object(declaration: Declaration, node: MappingNode, source: SuiteSource
 def _read_field(field: Field, node: Node, reading: Reading) -> bool:
     """Put the value of a field into the reading; False when it did not fit."""
     kind = field.kind
-    if is_nothing(node):
+    if node.is_nothing:
         if isinstance(kind, ObjectOf) and kind.nothing_is_empty:
             empty = MappingNode({}, node.line, node.column)
             reading.values[field.name] = Reading(kind.declaration, empty, reading.source)

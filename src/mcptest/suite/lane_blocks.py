@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
 from mcptest.suite.fields import DECLARED, Reading, Whole, declared, read_object, value_of
 from mcptest.suite.model import LANES, OURS, ServerSpec, Strings
-from mcptest.suite.reading import MappingNode, Place, describe, is_nothing
+from mcptest.suite.reading import MappingNode, Place
 
 if TYPE_CHECKING:
     from mcptest.suite.compliance_block import ComplianceBlock
@@ -91,10 +91,10 @@ def _block(read: Reading, block: type[_Block]) -> _Block | None:
     if declaration.name not in read:
         return None
     node = read.get(declaration.name)
-    if is_nothing(node):
+    if node.is_nothing:
         node = MappingNode({}, node.line, node.column)
     if not isinstance(node, MappingNode):
-        message = f"{declaration.name} must be a mapping, not {describe(node)}"
+        message = f"{declaration.name} must be a mapping, not {node.described}"
         read.source.report(message, node.line, node.column)
         return None
     inner = read_object(declaration, node, read.source)

@@ -59,7 +59,6 @@ from mcptest.suite.reading import (
     SuiteProblem,
     SuiteSource,
     decode,
-    describe,
     did_you_mean,
     parse_yaml,
 )
@@ -278,7 +277,7 @@ class FileContent(msgspec.Struct, frozen=True):
 def content_of(root: Node, source: SuiteSource, name: str, given: Given) -> FileContent:
     """All of a file that could be understood; everything else is reported."""
     if not isinstance(root, MappingNode):
-        message = f"a suite must be a mapping, not {describe(root)}"
+        message = f"a suite must be a mapping, not {root.described}"
         hint = f"start with server: and one of {', '.join(BLOCKS)}, or tests"
         source.report(message, root.line, root.column, hint=hint)
         return FileContent()

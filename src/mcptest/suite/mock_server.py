@@ -18,7 +18,7 @@ from mcptest.suite.fields import (
     value_of,
 )
 from mcptest.suite.model import AnyText, Strings, Table
-from mcptest.suite.reading import MappingNode, SuiteError, SuiteSource, describe, read_yaml
+from mcptest.suite.reading import MappingNode, SuiteError, SuiteSource, read_yaml
 
 _ANY_OBJECT = {"type": "object"}
 
@@ -127,7 +127,7 @@ def load_mock(path: str) -> MockServer:
         if not source.errors:
             source.report("the file is empty", 1, 1)
     elif not isinstance(root, MappingNode):
-        source.report(f"a mock is a mapping, not {describe(root)}", root.line, root.column)
+        source.report(f"a mock is a mapping, not {root.described}", root.line, root.column)
     else:
         read = read_object(DECLARED[MockServer], root, source)
         _check(read, source)

@@ -46,6 +46,19 @@ class ScalarNode(msgspec.Struct, frozen=True, gc=False):
     column: int
     width: int
 
+    @property
+    def is_nothing(self) -> bool:
+        """`null`, `~`, or nothing after the colon."""
+        return (self.plain and self.text in _NOTHING) or self.tag == TAGS + "null"
+
+    @property
+    def described(self) -> str:
+        """What stands there, in a few words."""
+        if self.is_nothing or not self.text:
+            return "nothing" if self.is_nothing else "an empty text"
+        quote = "" if self.plain else '"'
+        return f"{quote}{show(self.text, 40)}{quote}"
+
 
 class ListNode(msgspec.Struct, frozen=True):
     """A sequence."""
@@ -54,6 +67,8 @@ class ListNode(msgspec.Struct, frozen=True):
     line: int
     column: int
     width: ClassVar[int] = 1
+    is_nothing: ClassVar[bool] = False
+    described: ClassVar[str] = "a list"
 
 
 class MappingNode(msgspec.Struct, frozen=True):
@@ -63,6 +78,8 @@ class MappingNode(msgspec.Struct, frozen=True):
     line: int
     column: int
     width: ClassVar[int] = 1
+    is_nothing: ClassVar[bool] = False
+    described: ClassVar[str] = "a mapping"
 
 
 Node: TypeAlias = ScalarNode | ListNode | MappingNode
@@ -311,27 +328,6 @@ class ScalarError(ValueError):
     """Why a scalar can't be the value that it looks like."""
 
 
-def is_nothing(node: Node) -> bool:
-    """`null`, `~`, or nothing after the colon."""
-    if type(node) is not ScalarNode:
-        return False
-    return (node.plain and node.text in _NOTHING) or node.tag == TAGS + "null"
-
-
-def describe(node: Node) -> str:
-    """What stands there, in a few words."""
-    if isinstance(node, ListNode):
-        return "a list"
-    if isinstance(node, MappingNode):
-        return "a mapping"
-    if is_nothing(node):
-        return "nothing"
-    if not node.text:
-        return "an empty text"
-    quote = "" if node.plain else '"'
-    return f"{quote}{show(node.text, 40)}{quote}"
-
-
 def json_value(scalar: ScalarNode) -> Any:
     """The value in a place where anything may stand."""
     if scalar.plain:
@@ -549,7 +545,7 @@ class SuiteSource:
     def misfit(
         self, name: str, expected: str, node: Node, hint: str = "", got: str = ""
     ) -> _Invalid:
-        message = f"{name} must be {expected}, not {got or describe(node)}"
+        message = f"{name} must be {expected}, not {got or node.described}"
         return self.report_at(node, message, hint)
 
     def finish(self) -> list[SuiteProblem]:
@@ -652,7 +648,7 @@ def read_yaml(path: Path) -> tuple[Node | None, SuiteSource]:
         source.report(f"can't be read: {error.strerror or error}", 1, 1)
         return None, source
     root, source = parse_yaml(data, str(path))
-    return None if root is None or is_nothing(root) else root, source
+    return None if root is None or root.is_nothing else root, source
 
 
 def parse_yaml(data: bytes, name: str) -> tuple[Node | None, SuiteSource]:

@@ -29,7 +29,6 @@ from mcptest.suite.reading import (
     SuiteError,
     SuiteSource,
     did_you_mean,
-    is_nothing,
     read_yaml,
 )
 
@@ -150,7 +149,7 @@ class _Loader:
         elif isinstance(node, MappingNode):
             for key, value in node.entries.values():
                 self._read_entry(value, revision, key)
-        elif not is_nothing(node):
+        elif not node.is_nothing:
             self.source.misfit(name, "a list or a mapping of rules", node)
 
     def _read_entry(
@@ -175,9 +174,9 @@ class _Loader:
                 )
                 self._keep(entry, rule)
         elif isinstance(node, ScalarNode) and key is not None:
-            reason = "" if is_nothing(node) else " ".join(node.text.split())
+            reason = "" if node.is_nothing else " ".join(node.text.split())
             self._keep(KnownFailure(key.text, reason, revision=revision), key)
-        elif isinstance(node, ScalarNode) and not is_nothing(node):
+        elif isinstance(node, ScalarNode) and not node.is_nothing:
             self._keep(KnownFailure(node.text, revision=revision), node)
         elif key is not None:
             self.source.misfit(show(key.text, 60), "a mapping or a reason", node)

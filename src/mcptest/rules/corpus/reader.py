@@ -32,7 +32,6 @@ from mcptest.suite.reading import (
     SuiteError,
     SuiteProblem,
     SuiteSource,
-    describe,
     did_you_mean,
     read_yaml,
 )
@@ -117,7 +116,7 @@ def _read_heading(file: Path, folder: _Folder) -> None:
         if folder.heading.removes and not folder.heading.extends:
             folder.read.complain("removes has no meaning without extends", "removes")
     elif root is not None:
-        source.report(f"{CORPUS_FILE} must be a mapping, not {describe(root)}", 1, 1)
+        source.report(f"{CORPUS_FILE} must be a mapping, not {root.described}", 1, 1)
     folder.finish(source)
 
 
@@ -134,7 +133,7 @@ def _read_rows(file: Path, folder: _Folder, known: Known) -> None:
                 message, at = f"the rule {row.rule_id} stands twice in this corpus", row.place
                 source.report(message, at.line, at.column, hint=f"first at {earlier.place}")
     elif not source.errors:
-        found = "empty" if root is None else describe(root)
+        found = "empty" if root is None else root.described
         source.report(f"a corpus file must be a list of rules, not {found}", 1, 1)
     folder.finish(source)
 

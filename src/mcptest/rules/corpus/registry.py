@@ -40,7 +40,6 @@ from mcptest.suite.reading import (
     ScalarNode,
     SuiteError,
     SuiteSource,
-    describe,
     did_you_mean,
     read_yaml,
 )
@@ -131,7 +130,7 @@ def load_registry(path: Path) -> dict[str, RegistryEntry]:
     entries: dict[str, RegistryEntry] = {}
     read = read_object(REGISTRY, root, source) if isinstance(root, MappingNode) else None
     if read is None and not source.errors:
-        found = "empty" if root is None else describe(root)
+        found = "empty" if root is None else root.described
         source.report(f"a registry must be a mapping, not {found}", 1, 1)
     for one in read.get("rules", ()) if read is not None else ():
         entry = _entry(one)
