@@ -630,8 +630,8 @@ class Reading(msgspec.Struct, eq=False):
         self.faulty.add("")
 
 
-Checks: TypeAlias = Mapping[type, Callable[[Reading], None]]
-"""What fields can't say: for a class, a function that reports what does not fit together."""
+Checks: TypeAlias = Mapping[str, Callable[[Reading], None]]
+"""What fields can't say: for a declaration, a function that reports what does not fit together."""
 
 
 def read_object(declaration: Declaration, node: MappingNode, source: SuiteSource) -> Reading:
@@ -689,9 +689,10 @@ NO_CHECKS: Checks = {}
 
 def value_of(of: type[_T], read: Reading, checks: Checks = NO_CHECKS) -> _T:
     """The value of a declared class that was read; `checks` are made of every object in it."""
-    if of in checks:
-        checks[of](read)
-    fields = DECLARED[of].by_name
+    declaration = DECLARED[of]
+    if declaration.name in checks:
+        checks[declaration.name](read)
+    fields = declaration.by_name
     given = {name: fields[name].kind.value(one, checks) for name, one in read.values.items()}
     if "place" in of.__annotations__:
         given["place"] = read.place

@@ -30,14 +30,7 @@ from mcptest.suite.model import (
     SUITE,
     Action,
     Block,
-    CompletionBlock,
     ElicitationMock,
-    Expect,
-    Expectation,
-    NotificationExpect,
-    PromptsBlock,
-    ResourcesBlock,
-    SamplingBlock,
     ServerSpec,
     SetupStep,
     Suite,
@@ -155,14 +148,14 @@ def _check_trajectory(read: Reading) -> None:
 
 
 _CHECKS: Checks = {
-    Expect: _check_expect,
-    NotificationExpect: lambda read: _check_bounds(read, "min_count", "max_count"),
-    Expectation: _check_target,
-    ResourcesBlock: _check_resources,
-    PromptsBlock: _check_prompts,
-    CompletionBlock: _check_progress,
-    SamplingBlock: _check_progress,
-    TrajectoryCheck: _check_trajectory,
+    "expect": _check_expect,
+    "assert_notifications.expect": lambda read: _check_bounds(read, "min_count", "max_count"),
+    "check": _check_target,
+    "assert_resources": _check_resources,
+    "assert_prompts": _check_prompts,
+    "assert_completion": _check_progress,
+    "assert_sampling": _check_progress,
+    "trajectory": _check_trajectory,
 }
 
 
