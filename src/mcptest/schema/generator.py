@@ -38,6 +38,7 @@ from mcptest.schema.combinations import (
 from mcptest.schema.cost import References, listed, mapping_of
 from mcptest.schema.texts import text_maker
 from mcptest.schema.validation import CompiledSchema, SchemaError
+from mcptest.wire.json_text import spelled
 
 _ATTEMPTS: Final = 40
 _TOO_LARGE: Final = 3
@@ -69,8 +70,6 @@ _TELLING: Final[Mapping[str, frozenset[str]]] = {
     ),
 }
 """The type that keywords speak of where none is named."""
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
-
 _generators: dict[bytes, Generator | None] = {}
 
 
@@ -89,9 +88,9 @@ def generator_of(schema: Any, effort: Effort | None = None) -> Generator | None:
     """
     if cancellation.is_over():
         return None
-    spelled = _spelled(schema) if effort is None else b""
-    if spelled in _generators:
-        return _generators[spelled]
+    key = spelled(schema) if effort is None else b""
+    if key in _generators:
+        return _generators[key]
     try:
         generator = Generator(schema, effort)
     except SchemaError:
@@ -99,16 +98,8 @@ def generator_of(schema: Any, effort: Effort | None = None) -> Generator | None:
     if effort is None:
         if len(_generators) >= _MOST_GENERATORS:
             _generators.clear()
-        _generators[spelled] = generator
+        _generators[key] = generator
     return generator
-
-
-def _spelled(schema: Any) -> bytes:
-    """The same for the same schema, whatever was read for one."""
-    try:
-        return _encode(schema)
-    except (TypeError, ValueError, RecursionError):
-        return repr(schema).encode("utf-8", "backslashreplace")
 
 
 class Generator:
@@ -165,7 +156,7 @@ class Generator:
 
     def part(self, schema: Any, depth: int) -> _Part:
         """`depth`: how many references that lead back to themselves were followed."""
-        key = (_spelled(schema), depth)
+        key = (spelled(schema), depth)
         found = self._parts.get(key)
         if found is None:
             if len(self._parts) > _MOST_PARTS:
@@ -254,7 +245,7 @@ class Generator:
         if schema is self._root:
             return None  # every value is held against it anyway
         whole = {**schema, **self._around}
-        text = _spelled(whole)
+        text = spelled(whole)
         self._effort.spend(len(text) // 20)
         inside = (b'"#/$defs/', b'"#/definitions/')
         if text.count(b'"$ref"') != sum(text.count(one) for one in inside):
@@ -340,7 +331,7 @@ def _one_of(options: list[Make]) -> Make | None:
 def _from(values: list[Any]) -> Make:
     """One of these; whoever gets one may change it."""
     if any(isinstance(one, dict | list) for one in values):
-        texts = [_encode(one) for one in values]
+        texts = [msgspec.json.encode(one) for one in values]
         return lambda choices, name: msgspec.json.decode(texts[choices.index(len(texts))])
     return lambda choices, name: values[choices.index(len(values))]
 
@@ -628,7 +619,7 @@ def _arrays(generator: Generator, plain: Plain, depth: int) -> Make | None:
     def make(choices: Choices, name: str) -> list[Any]:
         if least > _LONG and not first and not wanted and not distinct:
             few = [others.make(choices, name) for _ in range(choices.integer(1, _ITEM_ROOM))]
-            if len(_spelled(few)) * least > _LARGEST:
+            if len(spelled(few)) * least > _LARGEST:
                 raise TooLarge
             return list(islice(cycle(few), least))
         is_full = not tight and full > least and not choices.index(2)
@@ -648,9 +639,9 @@ def _arrays(generator: Generator, plain: Plain, depth: int) -> Make | None:
 
 def _other_than(others: list[Any], value: Any, part: _Part, choices: Choices) -> Any:
     """A value that is none of the others, if one is found."""
-    known = {_spelled(one) for one in others}
+    known = {spelled(one) for one in others}
     for again in range(1, _ATTEMPTS):
-        if _spelled(value) not in known:
+        if spelled(value) not in known:
             break
         chosen = choices if again < choices.tries else Seeded(len(others) * _ATTEMPTS + again)
         value = part.make(chosen, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +17,7 @@ from mcptest.core.safe_text import show
 from mcptest.schema.combinations import EFFORT, Effort
 from mcptest.schema.generator import fitting_value
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
+from mcptest.wire.json_text import spelled
 
 _PLACE = re.compile(r"path|file|dir|folder|root", re.IGNORECASE)
 _FOLDER = re.compile(r"dir|folder|root|tree|list|search|find|glob", re.IGNORECASE)
@@ -183,23 +185,19 @@ class PlausibleArguments:
     """
 
     def __init__(self) -> None:
-        self._known: dict[bytes, bytes] = {}
+        self._known: dict[bytes, dict[str, Any]] = {}
         self._left = _TOGETHER
 
     def __call__(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            key = hashlib.sha256(msgspec.json.encode(schema)).digest()
-            if key not in self._known:
-                made = self._made(schema)
-                if cancellation.is_over():  # it was given up for want of time
-                    return made
-                if len(self._known) >= _MOST_KNOWN:
-                    self._known.clear()
-                self._known[key] = msgspec.json.encode(made)
-        except (UnicodeEncodeError, RecursionError, OverflowError):  # odd, but made anew each time
-            return self._made(schema)
-        found: dict[str, Any] = msgspec.json.decode(self._known[key])
-        return found
+        key = hashlib.sha256(spelled(schema)).digest()
+        if key not in self._known:
+            made = self._made(schema)
+            if cancellation.is_over():  # it was given up for want of time
+                return made
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = made
+        return copy.deepcopy(self._known[key])
 
     def _made(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         effort = Effort(min(EFFORT, _FREE + max(0, self._left)))

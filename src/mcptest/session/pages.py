@@ -7,7 +7,6 @@ pages of a list together take no longer than one request may: a page each moment
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
@@ -17,6 +16,7 @@ from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline
 from mcptest.core.safe_text import show
 from mcptest.wire import envelope
+from mcptest.wire.json_text import spelled
 
 LIST_MEMBERS: Final = envelope.LIST_MEMBERS
 LIST_CAPABILITIES: Final = {
@@ -123,11 +123,4 @@ def list_items(
 
 def distinct(items: Iterable[Any]) -> list[Any]:
     """Each item once, in the order in which they came."""
-    return list({_spelled(item): item for item in items}.values())
-
-
-def _spelled(item: Any) -> bytes:
-    try:
-        return msgspec.json.encode(item, order="deterministic")
-    except UnicodeEncodeError:  # half a surrogate pair can only be written escaped
-        return json.dumps(item, sort_keys=True).encode()
+    return list({spelled(item): item for item in items}.values())

@@ -22,6 +22,7 @@ from mcptest.core.safe_text import show
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+_encode_in_order = msgspec.json.Encoder(order="deterministic").encode
 
 # Where msgspec stopped reading. Text that only ends too early has no such place, or its end.
 _MALFORMED_AT = r"\(byte (\d+)\)"
@@ -91,6 +92,16 @@ def write_json(value: Any) -> bytes:
         return _encode(value)
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def spelled(value: Any) -> bytes:
+    """The same for the same value, in whatever order its members came; for any value at all."""
+    try:
+        return _encode_in_order(value)
+    except UnicodeEncodeError:  # half a surrogate pair can only be written escaped
+        return json.dumps(value, sort_keys=True).encode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(value).encode("utf-8", "backslashreplace")
 
 
 def duplicate_keys(raw: bytes, value: Any) -> tuple[str, ...]:
