@@ -59,20 +59,19 @@ def target_of(words: ServerWords) -> Target:
             "or the command after --",
         )
     server = words.server.strip()
-    servers = servers_in(words.config) if words.config is not None else {}
-    if words.config is not None and server in servers:
-        return configured_target(server, servers[server], words.config, words)
+    config, servers = words.config, {} if words.config is None else servers_in(words.config)
+    if config is not None and server in servers:
+        return configured_target(server, servers[server], config, words)
     if server == "demo":
         return _demo(words)
     if re.match(_URL, server):
         return _url(server, words)
-    if words.config is not None:
-        raise no_such_server(server, servers, words.config)
-    usual = Path(DEFAULT_CONFIG)
-    if re.fullmatch(r"[\w.@-]+", server) and usual.is_file():
-        servers = servers_in(usual)
-        if server in servers:
-            return configured_target(server, servers[server], usual, words)
+    if config is not None:
+        raise no_such_server(server, servers, config)
+    config = Path(DEFAULT_CONFIG)
+    is_looked_up = re.fullmatch(r"[\w.@-]+", server) and config.is_file()
+    if is_looked_up and server in (servers := servers_in(config)):
+        return configured_target(server, servers[server], config, words)
     try:
         command = tuple(shlex.split(server))
     except ValueError as error:
