@@ -22,7 +22,13 @@ import msgspec
 from mcptest.core.errors import UsageError
 from mcptest.core.safe_text import show
 from mcptest.servers.demo.exchange import ToolFailure
-from mcptest.session.server_spec import DEFAULT_CONFIG, ServerWords, servers_in, target_of
+from mcptest.session.server_spec import (
+    DEFAULT_CONFIG,
+    ServerWords,
+    configured_target,
+    servers_in,
+    target_of,
+)
 from mcptest.transport.files import put_file
 from mcptest.transport.target import Target
 
@@ -264,21 +270,15 @@ def allowed_of(
 def _allowed_server(name: str, config: Path | None) -> AllowedServer:
     if not name.strip() or len(name) > _MAX_NAME or not name.isprintable():
         raise UsageError(f"--allow-server is no name or command: {show(name, 80)!r}")
-    entry = _entry(name, config)
-    if entry is not None and not _PLAIN_NAME.fullmatch(name):
+    path = config or Path(DEFAULT_CONFIG)
+    servers = servers_in(path) if config is not None or path.is_file() else {}
+    if name not in servers:
+        return AllowedServer(name, target_of(ServerWords(server=name)))
+    if not _PLAIN_NAME.fullmatch(name):
         raise UsageError(
             f"--allow-server: {show(name, 80)!r} can't be told from a command",
             hint="give it a name of letters, digits, dots and dashes in the configuration",
         )
-    known = config if entry is not None else None
-    target = target_of(ServerWords(server=name, config=known))
-    return AllowedServer(name, target, entry)
-
-
-def _entry(name: str, config: Path | None) -> Mapping[str, Any] | None:
-    """The entry of the configuration with this name. Read once: who edits it later is not heard."""
-    path = config or Path(DEFAULT_CONFIG)
-    if config is None and not path.is_file():
-        return None
-    entry = servers_in(path).get(name)
-    return entry if isinstance(entry, dict) else None
+    # Read once: who edits the file later is not heard.
+    entry = servers[name]
+    return AllowedServer(name, configured_target(name, entry, path, ServerWords()), entry)
