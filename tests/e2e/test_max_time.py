@@ -126,8 +126,26 @@ def test_what_was_confirmed_is_told_though_there_was_no_time_to_make_it_small(
     assert any("not an object" in text for text in shown)
 
 
+def test_init_writes_tests_for_what_it_reached_in_time(tmp_path: Path) -> None:
+    log, evals = tmp_path / "log", tmp_path / "evals"
+    done = limited(log, "init", str(evals))
+    assert done.code == 1, done.said
+    assert f"stopped after {LIMIT}s of --max-time: " in done.err
+    assert "of 40 items not reached" in done.err
+    assert "not every answer was kept" in done.err
+    assert 0 < len(list(evals.glob("slow_*.yaml"))) < 20
+    assert requests(log) <= 2 * MOST  # each server that keeps answers is met once more
+
+
 @pytest.mark.parametrize(
-    "command", [("audit",), ("fuzz",), ("property", "--no-database"), ("doctor", "--to", "draft")]
+    "command",
+    [
+        ("audit",),
+        ("fuzz",),
+        ("property", "--no-database"),
+        ("doctor", "--to", "draft"),
+        ("init", "evals"),
+    ],
 )
 def test_a_server_that_is_not_met_in_time_is_not_reached(command: tuple[str, ...]) -> None:
     deaf = (sys.executable, "-c", "import sys; sys.stdin.read()")

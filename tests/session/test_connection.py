@@ -423,6 +423,17 @@ def test_a_timeout_does_not_guess(clock: VirtualTime, line: bytes) -> None:
     assert error_.hint == "raise --timeout if it is only slow"
 
 
+@pytest.mark.parametrize(("startup", "option"), [(5.0, "--timeout"), (9.0, "--startup-timeout")])
+def test_the_hint_names_the_limit_that_ended_the_wait(
+    clock: VirtualTime, startup: float, option: str
+) -> None:
+    connection = connected(clock, m=raw(b"Server is ready"))
+    deadline = Deadline.for_start(startup, 5.0)
+    with pytest.raises(PeerError) as raised:
+        connection.settle(connection.request("m", None, deadline), deadline)
+    assert raised.value.hint == f"raise {option} if it is only slow"
+
+
 def test_trouble_on_a_stream_fails_the_request_of_that_stream_only(clock: VirtualTime) -> None:
     trouble = Trouble(stream=1, error="bad-http", detail="no HTTP at all")
     connection = connected(clock, "http", m=lambda sent: [trouble], n=http(200, result(2)))

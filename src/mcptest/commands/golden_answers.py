@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from mcptest.core.limits import Deadline
 from mcptest.probe.snapshot_folder import saved_answers
 from mcptest.probe.snapshots import SnapshotOrder, Snapshots, with_answers
 from mcptest.report.snapshot import first_answers_in_words
+from mcptest.session.connection import Stopped
 from mcptest.suite.golden import SnapshotOutcome, SnapshotReport
 from mcptest.suite.load import LoadedSuite
 from mcptest.suite.model import Test
@@ -37,8 +39,9 @@ def compare_answers(
     tests: Sequence[Test],
     left_out: Sequence[Test],
     order: SnapshotOrder,
+    limit: Deadline | None = None,
 ) -> SnapshotReport:
-    """Run the tests with their golden files open, as `order` says."""
+    """Run the tests with their golden files open, as `order` says; no longer than to the limit."""
     named = [*arguments.paths, *arguments.suite, *arguments.config]
     snapshots = Snapshots(loaded.suite.tests, order, saved_answers(named), named)
     options = run_options(arguments)
@@ -53,14 +56,23 @@ def compare_answers(
     narrowed = arguments.pattern or arguments.tag or arguments.shard or arguments.last_failed
     whole = not (narrowed or arguments.fail_fast or loaded.problems)
     with snapshots.opened(tests, Deadline.after(_LONGEST_WAIT)), stopping_on_signals() as stop:
-        done = carry_out(WantedRun(arguments, tests, settings, options, stop))
+        in_time = threading.Timer(limit.remaining() if limit is not None else 0.0, stop.set)
+        if limit is not None:
+            in_time.start()
+        try:
+            done = carry_out(WantedRun(arguments, tests, settings, options, stop))
+        finally:
+            in_time.cancel()
         return snapshots.report(done, left_out, whole=whole)
 
 
-def keep_first_answers(folder: Path, options: Sequence[str], command: Sequence[str]) -> int:
+def keep_first_answers(
+    folder: Path, options: Sequence[str], command: Sequence[str], limit: Deadline | None = None
+) -> int:
     """For `init`: golden files for a suite that was just written, so that it passes at once.
 
-    Each test is run again: what differs between its answers is not compared from then on.
+    Each test is run again: what differs between its answers is not compared from then on. Raises
+    Stopped where that was not done to its end.
     """
     parser = argparse.ArgumentParser(add_help=False)
     add_options_of_run(parser)
@@ -68,17 +80,21 @@ def keep_first_answers(folder: Path, options: Sequence[str], command: Sequence[s
     arguments.server_command = list(command)
     loaded, chosen = chosen_tests(arguments)
     tests, _ = with_answers(chosen)
-    first = compare_answers(arguments, loaded, tests, (), SnapshotOrder(update=True))
+
+    def compared(tests: Sequence[Test], order: SnapshotOrder) -> SnapshotReport:
+        report = compare_answers(arguments, loaded, tests, (), order, limit)
+        if report.run.interrupted:
+            raise Stopped
+        return report
+
+    first = compared(tests, SnapshotOrder(update=True))
     arguments.isolation = "shared"  # enough to see which answers are worth a closer look
-    again = compare_answers(arguments, loaded, tests, (), SnapshotOrder())
+    again = compared(tests, SnapshotOrder())
     arguments.isolation = None
     pairs = zip(again.run.results, again.kept, strict=True)
     changed = [one for one, kept in pairs if kept.outcome is SnapshotOutcome.CHANGED]
     places = {(one.file, one.line) for one in changed}
     suspects = [test for test in tests if (test.place.file, test.place.line) in places]
-    settled = compare_answers(arguments, loaded, suspects, (), SnapshotOrder(settle=True))
-    reports = (first, again, settled)
-    if any(one.run.interrupted for one in reports):
-        return ExitCode.INTERRUPTED
+    settled = compared(suspects, SnapshotOrder(settle=True))
     sys.stdout.writelines(f"{line}\n" for line in first_answers_in_words(first, settled))
-    return ExitCode.FAILED if any(one.unwritten for one in reports) else ExitCode.OK
+    return ExitCode.FAILED if any(one.unwritten for one in (first, again, settled)) else ExitCode.OK

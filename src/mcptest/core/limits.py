@@ -45,10 +45,18 @@ class Deadline(msgspec.Struct, frozen=True):
 
     at: float
     limit: float
+    option: str = "--timeout"
+    """What gives a peer more time that needs it."""
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
         return cls(time.monotonic() + seconds, seconds)
+
+    @classmethod
+    def for_start(cls, seconds: float, timeout: float) -> Deadline:
+        """For a start and a handshake; it has an option of its own unless it is as the others."""
+        option = "--timeout" if seconds == timeout else "--startup-timeout"
+        return cls(time.monotonic() + seconds, seconds, option)
 
     def remaining(self) -> float:
         """Seconds left, never negative."""

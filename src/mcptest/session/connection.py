@@ -315,10 +315,12 @@ class Connection:
                 if self._sink is not None:
                     kind, detail = ErrorKind.TIMEOUT.value, _gave_up(pending, deadline.limit)
                     self._sink(Trouble(error=kind, detail=detail, stream=pending.stream))
-                raise self.why_unanswered(pending, deadline.limit)
+                raise self.why_unanswered(pending, deadline.limit, deadline.option)
         return pending.answer
 
-    def why_unanswered(self, pending: Pending, seconds: float) -> PeerError:
+    def why_unanswered(
+        self, pending: Pending, seconds: float, option: str = "--timeout"
+    ) -> PeerError:
         """Why a request has no answer yet, with what came in its place."""
         if pending.failure is not None:
             return pending.failure
@@ -335,7 +337,7 @@ class Connection:
             came = partial if came == NOTHING_CAME else f"{came}; {partial}"
         came = "" if known and came == NOTHING_CAME else f"; {came}"
         message = f"{words}{came}{condition_of(self.transport)}"
-        hint = "" if known else "raise --timeout if it is only slow"
+        hint = "" if known else f"raise {option} if it is only slow"
         return PeerError(ErrorKind.TIMEOUT, message, hint=hint, unusable=unusable)
 
     def what_came_instead(self, since: int = 0) -> str:

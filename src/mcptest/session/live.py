@@ -155,7 +155,7 @@ class LiveSession:
         """Let the server get going while we do something else. Raises PeerError."""
         if not self._is_prepared:
             try:
-                self.prepare().launch(Deadline.after(self.startup))
+                self.prepare().launch(Deadline.for_start(self.startup, self.timeout))
             except BaseException as error:
                 self.drop(interrupted=was_interrupted(type(error)))
                 raise
@@ -166,7 +166,7 @@ class LiveSession:
         again = self.sessions > 0
         self.sessions += 1
         try:
-            client.connect(Deadline.after(self.startup))
+            client.connect(Deadline.for_start(self.startup, self.timeout))
         except BaseException as error:
             self._vain += 1
             self.drop(interrupted=was_interrupted(type(error)))

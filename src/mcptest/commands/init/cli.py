@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mcptest.commands.options import add_common_options, add_server_options
+from mcptest.commands.options import add_common_options, add_max_time, add_server_options
 from mcptest.commands.server_options import add_fixture_option
 
 
@@ -19,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where the suite is written (evals)",
     )
     add_fixture_option(add_server_options(parser).add_argument)
+    add_max_time(parser.add_argument_group("how it runs").add_argument)
     add = parser.add_argument_group("what is tested").add_argument
     add("--include-writes", action="store_true", help="call tools that may write, too")
     add = parser.add_argument_group("files that are written").add_argument

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 
 from mcptest.commands.command_line import repeat_line, server_options
 from mcptest.commands.golden_answers import keep_first_answers
-from mcptest.commands.options import duration
-from mcptest.commands.server_options import Explored, exploring
+from mcptest.commands.options import duration, limit_of
+from mcptest.commands.server_options import Explored, exploring, out_of_time
 from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.limits import Deadline
 from mcptest.core.redaction import is_credential_header
 from mcptest.core.safe_text import show
 from mcptest.probe.audit_run import DOUBTFUL, Audit, AuditOrder
@@ -30,8 +31,9 @@ from mcptest.report.audit import AuditItem, broken_claims
 from mcptest.report.starter_files import placed_lines
 from mcptest.schema.plausible import NO_STRUCTURED_CONTENT
 from mcptest.session.answers import NO_ANSWERS
+from mcptest.session.connection import Stopped
 from mcptest.suite.starters import SCHEMA_FILE, WrittenServer, scalar
-from mcptest.transport.interrupt import stopping_on_signals
+from mcptest.transport.interrupt import Stop, stopping_on_signals
 from mcptest.transport.target import Target
 
 _FIRST = "read_file.yaml"
@@ -42,19 +44,21 @@ def run_init(arguments: argparse.Namespace) -> int:
     if arguments.server is None and not arguments.server_command:
         return _write_example(arguments)
     # As a suite does that declares nothing: else its tests would see another server.
+    limit = limit_of(arguments)
     with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
-        code, server = _write_suite(arguments, explored)
+        stop.limit = limit
+        code, server = _write_suite(arguments, explored, stop)
     target = explored.target
     del explored  # and with it what the server said, which may be large
     if server is not None:  # when the server that was explored is gone: the tests have their own
-        code = max(code, _keep_answers(arguments, target, server))
+        code = max(code, _keep_answers(arguments, target, server, limit))
         named = () if server.block else tuple(server_options(arguments))
         _say_next(arguments, arguments.fixture, named, with_snapshots=arguments.snapshots)
     return code
 
 
 def _write_suite(
-    arguments: argparse.Namespace, explored: Explored
+    arguments: argparse.Namespace, explored: Explored, stop: Stop
 ) -> tuple[int, WrittenServer | None]:
     """Write the tests; gives the server that they name, if any was written."""
     _check_free(arguments.folder)
@@ -68,7 +72,8 @@ def _write_suite(
     audit.meet()
     for _ in audit.items():
         pass
-    report = audit.report()
+    was_cut = audit.interrupted and stop.is_out_of_time
+    report = audit.report(out_of_time(arguments) if was_cut else "")
     if report.interrupted:
         return ExitCode.INTERRUPTED, None
     fixture = str(explored.fixture) if explored.fixture is not None else ""
@@ -92,7 +97,7 @@ def _write_suite(
                 sys.stdout.write(f"  {item.kind} {item.name!r}: {note}\n")
     sys.stderr.writelines(f"mcptest: {note}\n" for note in report.notes)
     unchecked = any(item.unchecked for item in report.items)
-    lost = report.problems or unchecked or any(one.how == "left out" for one in placed)
+    lost = was_cut or report.problems or unchecked or any(one.how == "left out" for one in placed)
     return ExitCode.FAILED if lost else ExitCode.OK, server
 
 
@@ -104,7 +109,9 @@ def _what_its_test_does(item: AuditItem) -> str:
     return f"has a fault that its test does not look for: {show(item.findings[0], 200)}"
 
 
-def _keep_answers(arguments: argparse.Namespace, target: Target, server: WrittenServer) -> int:
+def _keep_answers(
+    arguments: argparse.Namespace, target: Target, server: WrittenServer, limit: Deadline | None
+) -> int:
     """Golden files for the tests, from the suite as it stands."""
     if not arguments.snapshots:
         return ExitCode.OK
@@ -123,7 +130,14 @@ def _keep_answers(arguments: argparse.Namespace, target: Target, server: Written
         options += [f"--cwd={target.cwd}"] if target.cwd else []
         options += [] if started else [f"--server={target.url}"]
         command = target.command if started else ()
-    return keep_first_answers(arguments.folder, options, command)
+    try:
+        return keep_first_answers(arguments.folder, options, command, limit)
+    except Stopped:
+        if limit is None or not limit.expired:
+            return ExitCode.INTERRUPTED
+    missing = "not every answer was kept, and asked for again to see what differs each time"
+    sys.stderr.write(f"mcptest: {out_of_time(arguments)}: {missing}\n")
+    return ExitCode.FAILED
 
 
 def _check_free(folder: Path) -> None:

@@ -362,10 +362,10 @@ class Site:
         client, begun = conversation.client, now()
         try:
             with _closed_on_error(conversation):
-                client.launch(Deadline.after(self.order.startup))
+                client.launch(self._startup())
                 if warm:
                     self._warm.start()
-                client.connect(Deadline.after(self.order.startup))
+                client.connect(self._startup())
                 if warm and self._warm.is_empty:  # the meeting took it
                     self._warm.start()
                 pin, spoken = self.order.revision, client.revision
@@ -479,7 +479,8 @@ class Site:
         """Who once said nothing when it was started again is not waited for that long again."""
         limit = self.order.startup
         again = max(_PATIENCE_WITH_STARTS * self.order.patience, _MEETINGS * self.waits.met_in)
-        return Deadline.after(min(limit, again) if self._fails_to_start else limit)
+        seconds = min(limit, again) if self._fails_to_start else limit
+        return Deadline.for_start(seconds, self.order.timeout)
 
     def _conversation(
         self,
