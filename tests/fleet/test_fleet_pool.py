@@ -14,10 +14,10 @@ import pytest
 from mcptest.commands.fleet import worker, worker_pool
 from mcptest.commands.fleet.config import FleetServerOrder, Found
 from mcptest.commands.fleet.worker_pool import (
-    ServerPool,
     WorkerFinished,
     WorkerProgress,
     encoded,
+    judge_in_process,
     judging_here,
     message_of,
 )
@@ -38,6 +38,11 @@ def target(entry: dict[str, object]) -> Target:
     arguments = entry["args"]
     assert isinstance(arguments, list)
     return Target(way="stdio", label="x", command=(str(entry["command"]), *arguments))
+
+
+def all_of(orders: list[FleetServerOrder], jobs: int) -> dict[int, Found]:
+    with judging_here(orders, Stop(), jobs) as results:
+        return dict(results)
 
 
 def test_frames_come_whole_however_they_are_cut() -> None:
@@ -62,7 +67,7 @@ def test_what_is_no_frame_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_row_comes_with_its_number_and_an_order_of_any_size_arrives() -> None:
     large = msgspec.structs.replace(GONE, env={"LARGE": "/x" * 150_000})
     orders = [FleetServerOrder(name="a", target=GONE), FleetServerOrder(name="b", target=large)]
-    found = dict(ServerPool(orders, 2).results())
+    found = all_of(orders, 2)
     assert [found[number].server.name for number in (0, 1)] == ["a", "b"]
     assert {one.server.outcome for one in found.values()} == {UNREACHABLE}
     assert "command not found" in found[0].server.reason
@@ -76,7 +81,7 @@ def test_a_server_that_says_nothing_is_left_at_its_limit_and_the_others_go_on(
         FleetServerOrder(name="stuck", target=target(entry), limit=5.0),
         FleetServerOrder(name="gone", target=GONE),
     ]
-    found = dict(ServerPool(orders, 1).results())
+    found = all_of(orders, 1)
     assert found[0].server.outcome is NOT_JUDGED
     assert "5 s" in found[0].server.reason
     assert found[1].server.outcome is UNREACHABLE
@@ -85,7 +90,7 @@ def test_a_server_that_says_nothing_is_left_at_its_limit_and_the_others_go_on(
 
 def test_the_start_of_a_process_is_part_of_the_time_for_its_server() -> None:
     order = FleetServerOrder(name="over", target=GONE, limit=0.01)
-    ((_, found),) = ServerPool([order], 1).results()
+    found = judge_in_process(order)
     assert found.server.outcome is NOT_JUDGED
     assert found.server.reason == "not judged to the end within 0.01 s"
 
@@ -102,7 +107,7 @@ def test_a_process_that_does_not_heed_its_limit_is_killed_with_its_server(
         "encoded",
         lambda one: encoded(msgspec.structs.replace(one, limit=600.0, until=0.0)),
     )
-    ((_, found),) = ServerPool([stuck], 1).results()
+    found = judge_in_process(stuck)
     assert found.server.outcome is NOT_JUDGED
     assert found.server.reason == "not judged within 0 s"
     if mark.exists():
@@ -113,15 +118,15 @@ def test_a_process_that_is_killed_by_others_is_a_row_and_leaves_no_server(tmp_pa
     entry, mark = stuck_once(tmp_path)
     killed: list[int] = []
 
-    def kill_who_judges(children: object) -> None:
+    def kill_who_judges() -> bool:
         if mark.exists() and not killed:  # then the server becomes our own child
             killed.append(parent_of(int(mark.read_text())))
             os.kill(killed[0], signal.SIGKILL)
+        return False
 
     become_subreaper()
     order = FleetServerOrder(name="struck", target=target(entry), startup=BOUND, timeout=BOUND)
-    pool = ServerPool([order], 1, tell=kill_who_judges, tick=0.05)
-    ((_, found),) = pool.results()
+    found = judge_in_process(order, kill_who_judges)
     assert found.server.outcome is NOT_JUDGED
     assert "SIGKILL" in found.server.reason
     wait_until(lambda: not is_alive(int(mark.read_text())), "the end of the server")
@@ -183,7 +188,7 @@ def test_what_was_found_by_then_is_told_and_its_captures_are_finished(
     monkeypatch.setattr(worker_pool, "_COMMAND", words)
     monkeypatch.setattr(worker_pool, "GRACE", 0.5)
     order = FleetServerOrder(name="a", target=GONE, limit=1.5, captures=str(tmp_path))
-    ((_, found),) = ServerPool([order], 1).results()
+    found = judge_in_process(order)
     assert found.server.outcome is NOT_JUDGED
     assert found.server.reason == "not judged within 1.5 s"
     assert found.server.audit == WELL

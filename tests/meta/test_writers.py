@@ -31,7 +31,7 @@ UNMASKED = {
     "mcptest.servers.demo.stdio_server": "speaks the protocol",
     "mcptest.commands.conformance.run": "copies a capture, which is masked",
     "mcptest.probe.conformance.client.scenario_server": "an empty file that takes a name",
-    "mcptest.commands.fleet.worker_pool": "speaks to a process of ours, and wakes itself up",
+    "mcptest.commands.fleet.worker_pool": "speaks to a process of ours",
     "mcptest.commands.fleet.worker": "speaks to the process that started it, which masks it",
     "mcptest.probe.suites.server_start": "a copy of the user's own folder, gone after the run",
     "mcptest.commands.watch.watch_loop": "wakes itself up",

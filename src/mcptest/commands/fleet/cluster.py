@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.commands.fleet.config import FleetServerOrder, Found
-from mcptest.commands.fleet.worker_pool import ServerPool, encoded
+from mcptest.commands.fleet.worker_pool import encoded, judge_in_process
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import Deadline
 from mcptest.core.safe_text import show
@@ -278,8 +278,6 @@ def _in_words(error: BaseException | None) -> str:
 
 
 _LEAVING = frozenset({"closing", "closed", "failed"})
-_WANTED_EVERY = 0.5
-"""Seconds between two looks whether anyone still wants to know."""
 
 
 def judge_for_a_cluster(order: FleetServerOrder, version: str) -> bytes:
@@ -292,8 +290,7 @@ def judge_for_a_cluster(order: FleetServerOrder, version: str) -> bytes:
         return encoded(_lost(order.name, reason))
     try:
         worker, is_unwanted = _whom_we_work_for()
-        pool = ServerPool([order], 1, should_stop=is_unwanted, tick=_WANTED_EVERY)
-        ((_, found),) = pool.results()
+        found = judge_in_process(order, is_unwanted)
         return encoded(replace(found, server=replace(found.server, worker=worker)))
     except Exception as error:  # noqa: BLE001 - said in the row of this server, and never a pass
         reason = f"a defect of mcptest: {type(error).__name__}: {show(str(error), 300)}"

@@ -25,7 +25,7 @@ from mcptest.commands.fleet.config import (
     OfferedNames,
     servers_of,
 )
-from mcptest.commands.fleet.worker_pool import WorkerProcess, judging_here
+from mcptest.commands.fleet.worker_pool import Tell, judging_here
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     USUAL_STARTUP,
@@ -149,17 +149,14 @@ def _config(arguments: argparse.Namespace) -> Path:
 @contextmanager
 def _progress(
     arguments: argparse.Namespace, total: int
-) -> Iterator[tuple[Callable[[Sequence[WorkerProcess]], None], Callable[[FleetServer], None]]]:
+) -> Iterator[tuple[Tell, Callable[[FleetServer], None]]]:
     """On stderr: what is under way for a person who looks, else a line for each server."""
     finished = 0
     with live_progress(arguments, total) as progress:
 
-        def doing(children: Sequence[WorkerProcess]) -> None:
-            progress.running = {
-                one.order.name: (f"{one.order.name} {one.news}".rstrip(), one.began)
-                for one in children
-            }
-            progress.tick()
+        def doing(name: str, news: str) -> None:
+            _, began = progress.running.get(name, ("", time.monotonic()))
+            progress.running[name] = (f"{name} {news}".rstrip(), began)
 
         def done(server: FleetServer) -> None:
             nonlocal finished

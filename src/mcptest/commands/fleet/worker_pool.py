@@ -1,4 +1,4 @@
-"""Judging several servers at once on this machine: a process for each, and one loop that listens.
+"""Judging several servers at once on this machine: a process for each, and a thread that listens.
 
 A server that hangs, floods or kills costs its own process and its own row.
 """
@@ -11,11 +11,12 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -68,30 +69,56 @@ def message_of(line: Line) -> WorkerMessage:
 
 GRACE = 2.5
 """Seconds after its own limit in which a process may still come to an end by itself."""
+_PATIENCE = 5.0
+"""Seconds in which it may end what it started, when it is done or told to stop."""
 _KILLING = 5.0
 _QUIET_LOOKS = 3
+_LOOKING_UP = 0.2
+"""Seconds between two looks whether we are to stop."""
 _STDERR_KEPT = 4_000
 # -P: the folder that somebody happens to stand in is no place to import from.
 _COMMAND = (sys.executable, "-P", "-m", "mcptest.commands.fleet.worker")
 
+Tell: TypeAlias = Callable[[str, str], None]
+"""Hears the name of a server, and what is done with it."""
+
+
+def judge_in_process(
+    order: FleetServerOrder,
+    should_stop: Callable[[], bool] = lambda: False,
+    tell: Tell = lambda name, news: None,
+) -> Found:
+    """Judge one server in a process of its own, and see that nothing is left of either."""
+    if should_stop():
+        return Found.nothing(order.name, ServerOutcome.INTERRUPTED, "interrupted")
+    tell(order.name, "")
+    worker = WorkerProcess(order, tell)
+    try:
+        worker.listen(should_stop)
+    finally:
+        worker.end()
+    return worker.outcome()
+
 
 class WorkerProcess:
-    """One process at its work. `events` tells which of its pipes are to be watched."""
+    """One process at its work."""
 
-    def __init__(self, order: FleetServerOrder) -> None:
-        self.order = order
-        self.began = time.monotonic()
-        self.until = Deadline.after(order.limit + GRACE)
-        self.is_done = False
-        self.found = Found.nothing(order.name, ServerOutcome.NOT_JUDGED, "")
+    def __init__(self, order: FleetServerOrder, tell: Tell) -> None:
+        self._order = order
+        self._tell = tell
+        self._began = time.monotonic()
+        self._until = Deadline.after(order.limit + GRACE)
+        self._is_done = False
+        self._found = Found.nothing(order.name, ServerOutcome.NOT_JUDGED, "")
         """So far; all of it when it is done."""
-        self.news = ""
         self._lines = LineReader(LARGEST)
         # the start of the process is part of its time
-        own = replace(order, until=self.began + order.limit)
+        own = replace(order, until=self._began + order.limit)
         self._unsent = memoryview(encoded(own))
         self._stderr = b""
         self._trouble = ""
+        self._is_over = self._is_stopped = False
+        """Why it was not heard to its end: its time, or somebody told us to stop."""
         self._process = subprocess.Popen(
             _COMMAND,
             stdin=subprocess.PIPE,
@@ -100,32 +127,40 @@ class WorkerProcess:
             bufsize=0,
             start_new_session=True,  # Ctrl-C is for us; we tell it
         )
-        for pipe in self._pipes():
+        self._pipes = tuple(
+            pipe
+            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr)
+            if pipe is not None
+        )
+        for pipe in self._pipes:
             os.set_blocking(pipe.fileno(), False)
-        self.stdin, self.stdout, self.stderr = (pipe.fileno() for pipe in self._pipes())
 
-    def _pipes(self) -> tuple[IO[bytes], ...]:
-        pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
-        return tuple(pipe for pipe in pipes if pipe is not None)
+    def listen(self, should_stop: Callable[[], bool]) -> None:
+        """Until it has told everything, or is gone; or its time is over, or we are to stop."""
+        stdin, stdout, stderr = (pipe.fileno() for pipe in self._pipes)
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdin, selectors.EVENT_WRITE, self._write)
+            selector.register(stdout, selectors.EVENT_READ, self._read)
+            selector.register(stderr, selectors.EVENT_READ, self._read_stderr)
+            while stdout in selector.get_map():
+                self._is_stopped, self._is_over = should_stop(), self._until.expired
+                if self._is_stopped or self._is_over:
+                    return
+                for key, _ in selector.select(self._until.within(_LOOKING_UP).remaining()):
+                    if not key.data(key.fd):
+                        selector.unregister(key.fd)
 
-    def write(self) -> bool:
+    def _write(self, stdin: int) -> bool:
         """Send more of the order; False when there is no more of it."""
         try:
-            self._unsent = self._unsent[os.write(self.stdin, self._unsent) :]
-        except BlockingIOError:
-            pass
+            self._unsent = self._unsent[os.write(stdin, self._unsent) :]
         except BrokenPipeError:  # it is gone, which its stdout tells as well
-            self._unsent = memoryview(b"")
+            return False
         return bool(self._unsent)
 
-    def read(self) -> bool:
+    def _read(self, stdout: int) -> bool:
         """Take what it says; False at the end of it."""
-        try:
-            chunk = os.read(self.stdout, 1 << 20)
-        except BlockingIOError:
-            return True
-        if not chunk:
-            return False
+        chunk = os.read(stdout, 1 << 20)
         try:
             messages = list(map(message_of, self._lines.feed(chunk)))
         except ValueError as error:
@@ -133,35 +168,35 @@ class WorkerProcess:
             return False
         for message in messages:
             if isinstance(message, WorkerFinished):
-                self.found, self.is_done = message.found, message.is_all
+                self._found, self._is_done = message.found, message.is_all
             else:
-                self.news = message.text
-        return True
+                self._tell(self._order.name, message.text)
+        return bool(chunk)
 
-    def read_stderr(self) -> bool:
+    def _read_stderr(self, stderr: int) -> bool:
         """Keep the end of it; False when there will be no more."""
-        try:
-            chunk = os.read(self.stderr, 65536)
-        except BlockingIOError:
-            return True
+        chunk = os.read(stderr, 65536)
         self._stderr = (self._stderr + chunk)[-_STDERR_KEPT:]
         return bool(chunk)
 
     # -- its end -----------------------------------------------------------------------------
 
-    def close_stdin(self) -> None:
-        """The end of its stdin: it ends what it started, and then itself."""
-        self._unsent = memoryview(b"")
-        self._pipes()[0].close()
-
-    def has_ended(self, within: float) -> bool:
+    def end(self) -> None:
+        """At the end of its stdin it ends what it started, and then itself; or it is killed."""
+        self._pipes[0].close()
         try:
-            self._process.wait(max(0.0, within))
+            self._process.wait(0.0 if self._is_over else _PATIENCE)
         except subprocess.TimeoutExpired:
-            return False
-        return True
+            self._kill()
+        self._process.wait()
+        for pipe in self._pipes:
+            pipe.close()
+        if not self._is_done:
+            end_orphaned_servers()
+            if self._order.captures:  # those that it was still writing when it was ended
+                finish_captures(Path(self._order.captures))
 
-    def kill(self) -> None:
+    def _kill(self) -> None:
         """End it and everything below it, whatever they are doing."""
         pid = self._process.pid
         limit = Deadline.after(_KILLING)
@@ -173,28 +208,18 @@ class WorkerProcess:
             quiet = 0 if kill_living(tree_of(pid)) else quiet + 1
         self._process.kill()
 
-    def close(self) -> None:
-        """After its end: nothing of it is left with us."""
-        self._process.wait()
-        for pipe in self._pipes():
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
-
-    def finish_captures(self) -> None:
-        """Those that it was still writing when it was ended."""
-        if self.order.captures:
-            finish_captures(Path(self.order.captures))
-
-    def outcome(
-        self, reason: str = "", otherwise: ServerOutcome = ServerOutcome.NOT_JUDGED
-    ) -> Found:
+    def outcome(self) -> Found:
         """What it found; or, where it could not tell, what kept it from that."""
-        if self.is_done:
-            return self.found
-        spent = round((time.monotonic() - self.began) * 1000)
-        told = reason or self._how_it_ended()
-        row = replace(self.found.server, outcome=otherwise, reason=told, duration_ms=spent)
-        return Found(row, self.found.offered)
+        if self._is_done:
+            return self._found
+        outcome, reason = ServerOutcome.NOT_JUDGED, self._how_it_ended()
+        if self._is_stopped:
+            outcome, reason = ServerOutcome.INTERRUPTED, "interrupted"
+        elif self._is_over:
+            reason = f"not judged within {self._order.limit:g} s"
+        spent = round((time.monotonic() - self._began) * 1000)
+        row = replace(self._found.server, outcome=outcome, reason=reason, duration_ms=spent)
+        return Found(row, self._found.offered)
 
     def _how_it_ended(self) -> str:
         code = self._process.wait()
@@ -221,142 +246,27 @@ def end_orphaned_servers() -> None:
 
 # -- All of them at once -------------------------------------------------------------------------
 
-_PATIENCE = 5.0
-"""Seconds in which a process may end what it started, when we are told to stop."""
-_HOURLY = 3600.0
-"""Somebody is always woken at last, whatever was forgotten."""
-
 
 @contextlib.contextmanager
 def judging_here(
     orders: Sequence[FleetServerOrder],
     stop: Stop,
     jobs: int,
-    tell: Callable[[Sequence[WorkerProcess]], None] = lambda children: None,
+    tell: Tell = lambda name, news: None,
 ) -> Iterator[Iterator[tuple[int, Found]]]:
-    """The results of a pool on this machine. The first signal ends it in order."""
-    become_subreaper()  # not in the pool itself, which may live in a program of others
-    pool = ServerPool(orders, jobs, should_stop=stop.is_set, tell=tell)
-    stop.on_set = pool.wake
-    try:
-        with contextlib.closing(pool.results()) as results:
-            yield results
-    finally:
-        stop.on_set = lambda: None
+    """The results as they come, each with the number of its order. The first signal ends all."""
+    become_subreaper()  # not where one is judged, which may be in a program of others
+    is_left = threading.Event()
 
+    def should_stop() -> bool:
+        return stop.is_set() or is_left.is_set()
 
-class ServerPool:
-    """Read `results` to the end. `wake` may be called from a signal handler."""
-
-    def __init__(
-        self,
-        orders: Sequence[FleetServerOrder],
-        jobs: int,
-        *,
-        should_stop: Callable[[], bool] = lambda: False,
-        tell: Callable[[Sequence[WorkerProcess]], None] = lambda children: None,
-        tick: float = _HOURLY,
-    ) -> None:
-        """`tick`: how often `should_stop` is asked, where nobody calls `wake`."""
-        self._todo = deque(enumerate(orders))
-        self._jobs = jobs
-        self._should_stop = should_stop
-        self._tell = tell
-        self._tick = tick
-        self._at_work: dict[WorkerProcess, int] = {}
-        """With the number of its order."""
-        self._selector = selectors.DefaultSelector()
-        self._woken, self._waker = os.pipe()
-        os.set_blocking(self._woken, False)
-        os.set_blocking(self._waker, False)
-        self._selector.register(self._woken, selectors.EVENT_READ)
-
-    def wake(self) -> None:
-        os.write(self._waker, b"!")
-
-    def results(self) -> Generator[tuple[int, Found], None, None]:
-        """Each with the number of its order, as they come. All is taken down at the end."""
+    with ThreadPoolExecutor(jobs) as threads:
+        numbers = {
+            threads.submit(judge_in_process, order, should_stop, tell): number
+            for number, order in enumerate(orders)
+        }
         try:
-            while (self._todo or self._at_work) and not self._should_stop():
-                self._fill()
-                yield from self._listen()
-            yield from self._stop()
+            yield ((numbers[one], one.result()) for one in as_completed(numbers))
         finally:
-            for child in list(self._at_work):
-                child.kill()
-                self._stop_watching(child)
-            self._selector.close()
-            os.close(self._woken)
-            os.close(self._waker)
-
-    def _fill(self) -> None:
-        while self._todo and len(self._at_work) < self._jobs:
-            number, order = self._todo.popleft()
-            child = WorkerProcess(order)
-            self._at_work[child] = number
-            self._selector.register(child.stdout, selectors.EVENT_READ, child)
-            self._selector.register(child.stderr, selectors.EVENT_READ, child)
-            self._selector.register(child.stdin, selectors.EVENT_WRITE, child)
-
-    # -- listening ---------------------------------------------------------------------------
-
-    def _listen(self) -> Iterator[tuple[int, Found]]:
-        patience = min(child.until.remaining() for child in self._at_work)
-        for key, _ in self._selector.select(min(patience, self._tick)):
-            child = key.data
-            if child is None:
-                os.read(self._woken, 4096)
-            elif child not in self._at_work:
-                continue  # it ended with what its other pipe said
-            elif key.fd == child.stdin:
-                if not child.write():
-                    self._selector.unregister(child.stdin)
-            elif key.fd == child.stderr:
-                if not child.read_stderr():
-                    self._selector.unregister(child.stderr)
-            elif not child.read():
-                yield self._ended(child)
-        self._tell(list(self._at_work))
-        for child in list(self._at_work):
-            if child.until.expired:
-                yield self._ended(child)
-
-    def _ended(self, child: WorkerProcess) -> tuple[int, Found]:
-        """It told everything, or is gone, or its time is over."""
-        number = self._at_work[child]
-        out_of_time = child.until.expired
-        if out_of_time or not child.has_ended(child.until.within(_PATIENCE).remaining()):
-            child.kill()
-        self._stop_watching(child)
-        if not child.is_done:
-            end_orphaned_servers()
-            child.finish_captures()
-        over = f"not judged within {child.order.limit:g} s" if out_of_time else ""
-        return number, child.outcome(over)
-
-    def _stop_watching(self, child: WorkerProcess) -> None:
-        for descriptor in (child.stdin, child.stdout, child.stderr):
-            if descriptor in self._selector.get_map():
-                self._selector.unregister(descriptor)
-        del self._at_work[child]
-        child.close()
-
-    # -- stopping ----------------------------------------------------------------------------
-
-    def _stop(self) -> Iterator[tuple[int, Found]]:
-        """Everybody is told to leave, and then waited for. What was not begun is told as well."""
-        stopped = list(self._at_work.items())
-        for child, _ in stopped:
-            if child.stdin in self._selector.get_map():
-                self._selector.unregister(child.stdin)
-            child.close_stdin()
-        limit = Deadline.after(_PATIENCE)
-        for child, number in stopped:
-            if not child.has_ended(limit.remaining()):
-                child.kill()
-            self._stop_watching(child)
-            child.finish_captures()
-            yield number, child.outcome("interrupted", ServerOutcome.INTERRUPTED)
-        while self._todo:
-            number, order = self._todo.popleft()
-            yield number, Found.nothing(order.name, ServerOutcome.INTERRUPTED, "interrupted")
+            is_left.set()
