@@ -186,6 +186,22 @@ def add_report_options(parser: argparse.ArgumentParser, formats: Sequence[str] =
     add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
 
 
+class Saved(msgspec.Struct, frozen=True):
+    """What became of the tests that a command writes beside its report."""
+
+    lines: tuple[str, ...] = ()
+    trouble: str = ""
+
+    def tell(self, arguments: argparse.Namespace) -> int:
+        """Say it, after the report."""
+        if not is_for_a_program(arguments):
+            sys.stdout.writelines(f"{line}\n" for line in self.lines)
+        if not self.trouble:
+            return ExitCode.OK
+        sys.stderr.write(f"mcptest: tests not written: {self.trouble}\n")
+        return ExitCode.FAILED
+
+
 def conclude(
     arguments: argparse.Namespace,
     report: Report,
@@ -193,13 +209,16 @@ def conclude(
     forms: Forms | None = None,
     in_step_summary: bool = False,
     since: str = "",
+    nothing: str = "",
+    saved: Saved | None = None,
     **shown: bool,
 ) -> int:
-    """Print the report and write the files; gives what became of the files, as an exit code.
+    """Print the report and write the files; gives the exit code.
 
     `in_step_summary` adds the markdown to the summary that GitHub Actions shows of a step; `since`
-    is when the command began, for a report that does not say; `shown` are further words for the
-    text, where options of the command change it.
+    is when the command began, for a report that does not say; `nothing` is said where there was
+    nothing to look at; `shown` are further words for the text, where options of the command
+    change it.
     """
     forms = forms or forms_of(report)
     is_a_form = arguments.format in ("agent", "tap")
@@ -216,12 +235,12 @@ def conclude(
     if in_step_summary:
         unwritten += append_to_step_summary(report.as_markdown())
     tell_unwritten(arguments, unwritten)
-    written = code_with_reports(arguments, ExitCode.OK, unwritten)
+    code = code_with_reports(arguments, report.code, unwritten)
     if is_a_form:  # after the files: the verdict knows what became of them
-        failed = report.code is ExitCode.OK and written
-        noted = msgspec.structs.replace(forms, notes=unwritten)
-        say_form(arguments, noted, written if failed else report.code)
-    return written
+        say_form(arguments, msgspec.structs.replace(forms, notes=unwritten), code)
+    if report.code is ExitCode.NOTHING_MATCHED and nothing:
+        sys.stderr.write(f"mcptest: {nothing}\n")
+    return code if saved is None else max(saved.tell(arguments), code)
 
 
 def print_report(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:
@@ -253,29 +272,6 @@ def _as_html(arguments: argparse.Namespace, report: Report, since: str) -> bytes
     gentle = arguments.command_name not in ("fuzz", "property", "fleet", "doctor")
     name = f"mcptest {arguments.command_name}"
     return page_of(report, captures, name=name, by_rules=gentle)
-
-
-def code_of_report(report: Report, nothing: str) -> int:
-    """Its exit code. `nothing` is said where there was nothing to look at."""
-    if report.code is ExitCode.NOTHING_MATCHED:
-        sys.stderr.write(f"mcptest: {nothing}\n")
-    return report.code
-
-
-class Saved(msgspec.Struct, frozen=True):
-    """What became of the tests that a command writes beside its report."""
-
-    lines: tuple[str, ...] = ()
-    trouble: str = ""
-
-    def tell(self, arguments: argparse.Namespace) -> int:
-        """Say it, after the report."""
-        if not is_for_a_program(arguments):
-            sys.stdout.writelines(f"{line}\n" for line in self.lines)
-        if not self.trouble:
-            return ExitCode.OK
-        sys.stderr.write(f"mcptest: tests not written: {self.trouble}\n")
-        return ExitCode.FAILED
 
 
 def saved_into(

@@ -6,13 +6,7 @@ import argparse
 
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import duration, limit_of
-from mcptest.commands.reporting import (
-    Saved,
-    captures_for_html,
-    code_of_report,
-    conclude,
-    saved_into,
-)
+from mcptest.commands.reporting import Saved, captures_for_html, conclude, saved_into
 from mcptest.commands.server_options import (
     Explored,
     check_tool_names,
@@ -39,10 +33,8 @@ def run_audit(arguments: argparse.Namespace) -> int:
             explored.subject.close()  # only now it is known whether its capture is whole
             report = audit.report(out_of_time(arguments) if was_cut else "")
             saved = _write_starters(arguments, explored, report)
-        written = conclude(arguments, report)
-    hint = ": --include-writes calls tools that may write" if report.items else ""
-    code = code_of_report(report, f"nothing was tested{hint}")
-    return max(saved.tell(arguments), written, code)
+        hint = ": --include-writes calls tools that may write" if report.items else ""
+        return conclude(arguments, report, nothing=f"nothing was tested{hint}", saved=saved)
 
 
 def _audit(arguments: argparse.Namespace, explored: Explored) -> Audit:
@@ -74,9 +66,9 @@ def _order(arguments: argparse.Namespace, explored: Explored) -> AuditOrder:
 
 def _write_starters(
     arguments: argparse.Namespace, explored: Explored, report: AuditReport
-) -> Saved:
+) -> Saved | None:
     if arguments.output is None:
-        return Saved()
+        return None
     server = written_server(
         explored.target, spec_version=arguments.spec_version, docker=arguments.docker
     )

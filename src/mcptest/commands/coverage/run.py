@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from mcptest import __version__
-from mcptest.commands.reporting import code_of_report, conclude
+from mcptest.commands.reporting import conclude
 from mcptest.commands.server_options import close_and_say_notes, exploring
 from mcptest.core.errors import UsageError
 from mcptest.core.safe_text import show
@@ -57,9 +57,8 @@ def run_coverage(arguments: argparse.Namespace) -> int:
             offer, loaded.suite.tests, server=server, kinds=kinds, threshold=arguments.threshold
         )
         captured = close_and_say_notes(explored)
-    written = conclude(arguments, report)
-    code = code_of_report(report, "the server offers nothing that could be covered")
-    return max(captured, written, code)
+    nothing = "the server offers nothing that could be covered"
+    return max(captured, conclude(arguments, report, nothing=nothing))
 
 
 def _kinds(words: str) -> tuple[ItemKind, ...]:

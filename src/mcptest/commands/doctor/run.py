@@ -67,8 +67,8 @@ def run_doctor(arguments: argparse.Namespace) -> int:
         if stop.is_set():
             sys.stderr.write("mcptest: interrupted\n")
         forms = forms_of(report, repeat=lambda: repeat_command(arguments, "--to", arguments.to))
-        written = conclude(arguments, report, forms=forms, since=begun)
-        return ExitCode.INTERRUPTED if stop.is_set() else report.code or written
+        code = conclude(arguments, report, forms=forms, since=begun)
+        return ExitCode.INTERRUPTED if stop.is_set() else code
 
 
 def _order(arguments: argparse.Namespace, stop: Stop) -> Order:

@@ -80,8 +80,7 @@ def run_fleet(arguments: argparse.Namespace) -> int:
             notes=tuple(notes_on(offers)),
             exit_code=exit_code_of(rows, hazards, interrupted=stop.is_set()),
         )
-        written = _report(arguments, report)
-    return report.exit_code or written
+        return _report(arguments, report)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -174,7 +173,7 @@ def _progress(
 
 
 def _report(arguments: argparse.Namespace, report: FleetReport) -> int:
-    written = conclude(arguments, report)
+    code = conclude(arguments, report)
     if report.exit_code == ExitCode.INTERRUPTED:
         sys.stderr.write("mcptest: interrupted\n")
     elif report.exit_code == ExitCode.NOTHING_MATCHED:
@@ -182,7 +181,7 @@ def _report(arguments: argparse.Namespace, report: FleetReport) -> int:
         sys.stderr.write(f"mcptest: {show(report.config, 200)} has no server to judge: {why}\n")
     elif report.exit_code == ExitCode.UNREACHABLE and not is_for_a_program(arguments):
         sys.stderr.write("mcptest: no server could be reached\n")
-    return written
+    return code
 
 
 # -- From what was found of each server to the rows, the hazards between them and one verdict ----

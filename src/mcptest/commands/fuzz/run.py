@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mcptest.commands.fuzz.cli import TIMEOUT
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import duration, limit_of, startup_of, wanted_jobs, wanted_revision
-from mcptest.commands.reporting import Saved, code_of_report, conclude, saved_into
+from mcptest.commands.reporting import Saved, conclude, saved_into
 from mcptest.commands.server_options import (
     Explored,
     check_tool_names,
@@ -49,10 +49,9 @@ def run_fuzz(arguments: argparse.Namespace) -> int:
         stop.limit = limit_of(arguments)
         report = _fuzzed(arguments, explored, stop)
         saved = _save(arguments, explored, report)
-    written = conclude(arguments, report, in_step_summary=True)
     hint = ": --include-writes fuzzes tools that may write" if report.skipped else ""
-    code = code_of_report(report, f"nothing was fuzzed{hint}")
-    return max(saved.tell(arguments), written, code)
+    nothing = f"nothing was fuzzed{hint}"
+    return conclude(arguments, report, in_step_summary=True, nothing=nothing, saved=saved)
 
 
 def _jobs(arguments: argparse.Namespace) -> int:
@@ -131,9 +130,9 @@ def _servers(arguments: argparse.Namespace, first: Subject, stop: Stop) -> Itera
         yield [first, *others]
 
 
-def _save(arguments: argparse.Namespace, explored: Explored, report: FuzzReport) -> Saved:
+def _save(arguments: argparse.Namespace, explored: Explored, report: FuzzReport) -> Saved | None:
     if arguments.output is None or not report.failures:
-        return Saved()
+        return None
     from mcptest.probe.counterexamples import save_failures
     from mcptest.probe.starter_suites import written_server
 

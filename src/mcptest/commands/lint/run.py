@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from mcptest import __version__
 from mcptest.commands.lint.cli import THRESHOLDS
 from mcptest.commands.live_display import live_progress
-from mcptest.commands.reporting import captures_for_html, code_of_report, conclude, forms_of
+from mcptest.commands.reporting import captures_for_html, conclude, forms_of
 from mcptest.commands.server_options import Explored, exploring, repeat_command
 from mcptest.core.capture import Frame
 from mcptest.core.errors import ExitCode, UsageError
@@ -68,10 +68,9 @@ def _lint_and_report(
         problems=lambda: problems_of("lint", run, report.found_problems(run, file)),
         repeat=lambda: _repeat(arguments),
     )
-    notes = arguments.verbose or bool(arguments.select)
-    written = conclude(arguments, report, forms=forms, fix=arguments.fix, notes=notes)
+    shown = {"fix": arguments.fix, "notes": arguments.verbose or bool(arguments.select)}
     nothing = "nothing to lint: no tools, prompts or resources"
-    return max(written, code_of_report(report, nothing))
+    return conclude(arguments, report, forms=forms, nothing=nothing, **shown)
 
 
 def _rules(arguments: argparse.Namespace) -> list[LintRule]:

@@ -16,13 +16,7 @@ from mcptest.commands.options import (
     wanted_revision,
 )
 from mcptest.commands.property.cli import TIMEOUT
-from mcptest.commands.reporting import (
-    Saved,
-    captures_for_html,
-    code_of_report,
-    conclude,
-    saved_into,
-)
+from mcptest.commands.reporting import Saved, captures_for_html, conclude, saved_into
 from mcptest.commands.server_options import repeat_command
 from mcptest.core.errors import ExitCode, McptestError, UsageError
 from mcptest.core.redaction import redaction
@@ -66,9 +60,7 @@ def run_property(arguments: argparse.Namespace) -> int:
         except McptestError as error:
             raise error.masked(redaction.masker.cut_text) from None
         saved = _save(arguments, target, report)
-        written = conclude(arguments, report)
-    code = code_of_report(report, "nothing was tried")
-    return max(saved.tell(arguments), written, code)
+        return conclude(arguments, report, nothing="nothing was tried", saved=saved)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -149,9 +141,9 @@ def _example(name: str, order: PropertyOrder) -> SavedExample:
     return read_example(Path(name))
 
 
-def _save(arguments: argparse.Namespace, target: Target, report: PropertyReport) -> Saved:
+def _save(arguments: argparse.Namespace, target: Target, report: PropertyReport) -> Saved | None:
     if arguments.output is None or not report.counterexamples:
-        return Saved()
+        return None
     server = written_server(target, spec_version=report.revision)
     folder, overwrite = arguments.output, arguments.overwrite
     return saved_into(
