@@ -8,14 +8,16 @@ changes no example, because each property has a seed of its own.
 from __future__ import annotations
 
 import mmap
+import multiprocessing
 import os
 import signal
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.context import ForkProcess
 from types import FrameType
 from typing import NoReturn
 
@@ -35,13 +37,8 @@ _PARTING = 5.0
 """Seconds that a worker has to end its server, before both are killed."""
 _LONGEST_FIRST = ("arguments", "messages-valid", "conversations", "messages-invalid", "read-only")
 """What takes long is begun early, or all wait for it in the end."""
+_FORKS = multiprocessing.get_context("fork")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class _Worker(msgspec.Struct, frozen=True):
-    pid: int
-    name: str
-    """What it is working on."""
 
 
 class Team:
@@ -59,7 +56,8 @@ class Team:
         self._todo = deque(sorted(names, key=_how_early))
         self._stopping = mmap.mmap(-1, 1)
         """Shared with the workers: a byte that says that all is to end."""
-        self._busy: dict[Connection, _Worker] = {}
+        self._busy: dict[Connection, ForkProcess] = {}
+        """Each is named as the property that it is working on."""
         self._room = 0
         """So many may work at once."""
         self._parts: list[Done] = []
@@ -87,9 +85,11 @@ class Team:
             # However this ends, nobody is left behind.
             deadline = Deadline.after(_PARTING)
             for pipe, worker in self._busy.items():
-                if not _has_left(pipe, worker.pid, deadline):
-                    _kill_with_servers(worker.pid)
-                pipe.close()
+                pipe.close()  # whatever is said now comes too late to count
+                worker.join(deadline.remaining())
+                if worker.is_alive() and worker.pid is not None:
+                    kill_living([worker.pid, *tree_of(worker.pid)])
+                    worker.join()
         if self._todo and not self._is_stopping:
             # No further server could be had: as if nobody had asked for more than one.
             self._take(self._alone.all_of(list(self._todo), self._begins, self._ends))
@@ -118,20 +118,17 @@ class Team:
     def _hire(self) -> None:
         while self._todo and len(self._busy) < self._room and not self._is_stopping:
             name = self._todo.popleft()
-            ours, theirs = Pipe()
+            ours, theirs = Pipe(duplex=False)
+            ends = (theirs, (ours, *self._busy))
+            knows = (*ends, self._alone, self._stopping, name, not self._todo)
+            worker = _FORKS.Process(target=_be_a_worker, args=knows, name=name, daemon=True)
             with warnings.catch_warnings():
                 # The only thread there may be draws our display, which a worker never touches.
                 warnings.simplefilter("ignore", DeprecationWarning)
-                pid = os.fork()
-            if pid == 0:
-                for other in (ours, *self._busy):
-                    other.close()
-                _be_a_worker(theirs, name, self._alone, self._stopping)
+                worker.start()
             theirs.close()
-            self._busy[ours] = _Worker(pid, name)
+            self._busy[ours] = worker
             self._begins(name)
-            with suppress(OSError):  # it was killed: its end is the next that we hear
-                ours.send(not self._todo)
 
     def _listen(self) -> None:
         if self._alone.order.is_interrupted and not self._is_stopping:
@@ -148,7 +145,7 @@ class Team:
             told = Done((_killed(self._busy[pipe].name),))
         worker = self._busy.pop(pipe)
         pipe.close()
-        os.waitpid(worker.pid, 0)
+        worker.join()
         if told.defect:
             raise RuntimeError(f"a worker failed over {worker.name}:\n{told.defect}")
         if told.no_server:
@@ -171,43 +168,31 @@ def _killed(name: str) -> PropertyResult:
     return PropertyResult(name=name, about=PROPERTIES[name].about, ended_early=why)
 
 
-def _has_left(pipe: Connection, pid: int, deadline: Deadline) -> bool:
-    """Its end of the pipe closes when it ends, and not before."""
-    try:
-        while pipe.poll(deadline.remaining()):
-            pipe.recv()  # said too late to count
-    except (EOFError, OSError):
-        os.waitpid(pid, 0)
-        return True
-    return False
-
-
-def _kill_with_servers(pid: int) -> None:
-    below = list(tree_of(pid))
-    kill_living([pid, *below])
-    os.waitpid(pid, 0)
-
-
 # -- in the worker -----------------------------------------------------------------------------
 
 
 def _be_a_worker(
-    pipe: Connection, name: str, alone: OneAfterTheOther, stopping: mmap.mmap
+    pipe: Connection,
+    not_ours: Iterable[Connection],
+    alone: OneAfterTheOther,
+    stopping: mmap.mmap,
+    name: str,
+    is_last: bool,
 ) -> NoReturn:
-    """Never returns: what our caller would do next is for the process that was forked."""
+    """Never returns: what is done at the end of a program is for the process that was forked."""
     try:
+        for other in not_ours:
+            other.close()
         last_words.clear()
         order = msgspec.structs.replace(alone.order, should_stop=_heeding(stopping))
         own = OneAfterTheOther(order, alone.stage.another(order), alone.ground)
         with cancellation.heeding(order.is_over):
             try:
-                result = own.one(name, is_last=pipe.recv())
+                result = own.one(name, is_last=is_last)
             finally:
                 own.stage.close()
         no_server = "" if own.tried else own.lost
         news = Done(no_server=no_server) if no_server else own.done([result])
-    except EOFError:  # our parent is gone
-        os._exit(0)
     except BaseException:  # noqa: BLE001 - whatever it is, the parent has to tell it
         news = Done(defect=traceback.format_exc())
     with suppress(OSError):
