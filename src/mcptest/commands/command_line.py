@@ -34,20 +34,27 @@ def repeat_line(words: Iterable[str], arguments: argparse.Namespace) -> str:
 
 def server_options(arguments: argparse.Namespace) -> Iterator[str]:
     """The options that name the server, as they were given."""
-    given = vars(arguments)
+    named = ["server", "transport", "cwd", "mcp_config"]
     if arguments.server_command:
         yield from ("--server", as_one_word(arguments.server_command))
-    for option in ("server", "transport", "cwd", "mcp_config"):
-        value = given.get(option)
-        of_names = option == "mcp_config" and arguments.server_command  # a command is none
-        if value and not of_names:
-            yield from (f"--{option.replace('_', '-')}", str(value))
-    for name, value in headers_of(arguments).items():
-        yield from ("--header", f"{name}={value}")
-    for word in given["env"]:
-        yield from ("--env", word)
-    if given.get("clean_env"):
-        yield "--clean-env"
+        named.remove("mcp_config")  # which has names, and a command is none
+    yield from options_again(arguments, *named, "header", "env", "clean_env")
+
+
+def options_again(arguments: argparse.Namespace, *names: str) -> Iterator[str]:
+    """The options of these names, as they were given; nothing for those that were not."""
+    given = vars(arguments)
+    for name in names:
+        option, value = f"--{name.replace('_', '-')}", given.get(name)
+        if name == "header":
+            value = [f"{key}={one}" for key, one in headers_of(arguments).items()]
+        elif name == "timeout" and not given.get("timeout_given", True):
+            continue
+        if value is True:
+            yield option
+        elif value:
+            for one in value if isinstance(value, list) else [value]:
+                yield from (option, str(one))
 
 
 def as_one_word(command: Sequence[str]) -> str:

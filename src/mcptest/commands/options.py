@@ -79,7 +79,7 @@ def add_server_options(
         "--timeout",
         default=timeout,
         metavar="T",
-        action=_Timeout,
+        action=NotedTimeout,
         help=f"for each request ({timeout})",
     )
     add(
@@ -87,10 +87,11 @@ def add_server_options(
         metavar="T",
         help=f"for start and handshake (as --timeout, if that is given; else {USUAL_STARTUP})",
     )
+    parser.set_defaults(timeout_given=False)
     return group
 
 
-class _Timeout(argparse.Action):
+class NotedTimeout(argparse.Action):
     """`--timeout T`; whether it was given decides how long a start may take."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:

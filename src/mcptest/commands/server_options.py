@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.command_line import repeat_line, server_options
+from mcptest.commands.command_line import options_again, repeat_line, server_options
 from mcptest.commands.options import duration, server_words, startup_of, wanted_revision
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
@@ -127,12 +127,10 @@ def in_docker(target: Target, image: str, fixture: Path | None) -> Target:
 
 
 def repeat_command(arguments: argparse.Namespace, *options: str) -> str:
-    """This command line again, without secrets."""
-    words = ["mcptest", arguments.command_name, *options, *server_options(arguments)]
-    if getattr(arguments, "fixture", None):
-        words += ["--fixture", str(arguments.fixture)]
-    if arguments.spec_version != "auto":
-        words += ["--spec-version", arguments.spec_version]
+    """This command line again, with what names the server and these options, without secrets."""
+    words = ["mcptest", arguments.command_name, *options_again(arguments, *options)]
+    words += [*server_options(arguments), *options_again(arguments, "fixture")]
+    words += [] if arguments.spec_version == "auto" else ["--spec-version", arguments.spec_version]
     return repeat_line(words, arguments)
 
 

@@ -10,21 +10,14 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.command_line import repeat_line
-from mcptest.commands.options import (
-    DEFAULT_TIMEOUT,
-    duration,
-    headers_of,
-    pairs,
-    wanted_jobs,
-    wanted_revision,
-)
+from mcptest.commands.command_line import options_again, repeat_line
+from mcptest.commands.options import duration, headers_of, pairs, wanted_jobs, wanted_revision
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.results import RunReport
 from mcptest.core.safe_text import show
@@ -305,22 +298,10 @@ def repeat_command(
     test = item.test
     pattern = only_this(test, others) if len(others) < _MANY else f"={test.name}"
     words = ["mcptest", "run", test.place.file, "-k", pattern]
-    given: Mapping[str, Any] = vars(arguments)
-    server = item.choice.server if item.choice is not None else given.get("server")
-    for option, value in (
-        ("server", server),
-        ("fixture", given["fixture"]),
-        ("docker", given["docker"]),
-        *(("env", word) for word in given["env"]),
-        *(("header", f"{name}={value}") for name, value in headers_of(arguments).items()),
-        ("cwd", given["cwd"]),
-        ("spec-version", given["spec_version"]),
-        ("timeout", given["timeout"] if given["timeout"] != DEFAULT_TIMEOUT else None),
-    ):
-        if value:
-            words += [f"--{option}", value]
-    words += ["--clean-env"] if given["clean_env"] else []
-    words += ["--lenient"] if given.get("lenient") else []
+    if item.choice is not None:  # one of the servers of a matrix
+        arguments = argparse.Namespace(**{**vars(arguments), "server": item.choice.server})
+    words += options_again(arguments, "server", "fixture", "docker", "env", "header", "cwd")
+    words += options_again(arguments, "spec_version", "timeout", "clean_env", "lenient")
     if arguments.server_command:
         words += ["--", *arguments.server_command]
     return repeat_line(words, arguments)

@@ -8,6 +8,7 @@ from functools import partial
 from mcptest.commands.options import (
     DEFAULT_TIMEOUT,
     REPORT_FILES,
+    NotedTimeout,
     add_clean_env_option,
     add_common_options,
     add_file_options,
@@ -79,8 +80,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--cwd", metavar="DIR", help="where servers are started")
     add("--spec-version", default="", metavar="REV", help="speak this revision, or auto")
     add(
-        "--timeout", default=DEFAULT_TIMEOUT, metavar="T", help=f"for each test ({DEFAULT_TIMEOUT})"
+        "--timeout",
+        default=DEFAULT_TIMEOUT,
+        metavar="T",
+        action=NotedTimeout,
+        help=f"for each test ({DEFAULT_TIMEOUT})",
     )
+    parser.set_defaults(timeout_given=False)
     add(
         "--jobs",
         metavar="N",

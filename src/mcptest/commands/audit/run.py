@@ -49,8 +49,6 @@ def _audit(arguments: argparse.Namespace, explored: Explored) -> Audit:
 
 
 def _order(arguments: argparse.Namespace, explored: Explored) -> AuditOrder:
-    options = ["--include-writes"] if arguments.include_writes else []
-    options += ["--docker", arguments.docker] if arguments.docker else []
     mask = explored.subject.masker.text
     return AuditOrder(
         include_writes=arguments.include_writes or bool(arguments.docker),
@@ -60,7 +58,7 @@ def _order(arguments: argparse.Namespace, explored: Explored) -> AuditOrder:
         ground=explored.ground(),
         min_score=arguments.min_score,
         timeout=duration(arguments.timeout, "--timeout"),
-        repeat=mask(repeat_command(arguments, *options)),
+        repeat=mask(repeat_command(arguments, "include_writes", "docker")),
     )
 
 

@@ -66,7 +66,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
             report = replace(report, notes=(*notes, f"{out_of_time(arguments)}: {left}"))
         if stop.is_set():
             sys.stderr.write("mcptest: interrupted\n")
-        forms = forms_of(report, repeat=lambda: repeat_command(arguments, "--to", arguments.to))
+        forms = forms_of(report, repeat=lambda: repeat_command(arguments, "to"))
         code = conclude(arguments, report, forms=forms, since=begun)
         return ExitCode.INTERRUPTED if stop.is_set() else code
 

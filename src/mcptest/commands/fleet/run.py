@@ -16,6 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcptest import __version__
+from mcptest.commands.command_line import options_again
 from mcptest.commands.fleet.cli import AUDIT_TIMEOUT, TIMEOUT
 from mcptest.commands.fleet.cluster import judging_on_cluster
 from mcptest.commands.fleet.config import (
@@ -100,9 +101,7 @@ def orders_of(
     timeout, startup = arguments.timeout, arguments.startup_timeout
     # Options of ours that the commands which repeat a failure have as well.
     repeated = ["--spec-version", arguments.spec_version] if revision is not None else []
-    repeated += ["--timeout", timeout] if timeout else []
-    repeated += ["--startup-timeout", startup] if startup else []
-    repeated += ["--clean-env"] if arguments.clean_env else []
+    repeated += options_again(arguments, "timeout", "startup_timeout", "clean_env")
     alike: dict[str, Any] = {
         "revision": revision.value if revision is not None else "",
         "timeout": duration(timeout or TIMEOUT, "--timeout"),

@@ -9,11 +9,9 @@ from mcptest.commands.options import add_common_options, add_max_time, add_serve
 from mcptest.commands.reporting import add_report_options
 from mcptest.commands.server_options import add_fixture_option
 
-TIMEOUT = "15s"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_server_options(parser, timeout=TIMEOUT)
+    add_server_options(parser, timeout="15s")
     add = parser.add_argument_group("what is tested").add_argument
     add("--tool", action="append", default=[], metavar="NAME", help="only this tool; may repeat")
     add("--input", metavar="JSON", help="only this input, for the one --tool that is named")

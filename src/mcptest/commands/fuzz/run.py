@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mcptest.commands.fuzz.cli import TIMEOUT
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import duration, limit_of, startup_of, wanted_jobs, wanted_revision
 from mcptest.commands.reporting import Saved, conclude, saved_into
@@ -67,9 +66,6 @@ def _jobs(arguments: argparse.Namespace) -> int:
 def _order(arguments: argparse.Namespace, explored: Explored) -> FuzzOrder:
     from mcptest.commands.fuzz.fuzzer import FuzzOrder
 
-    options = ["--include-writes"] if arguments.include_writes else []
-    options += ["--docker", arguments.docker] if arguments.docker else []
-    options += ["--timeout", arguments.timeout] if arguments.timeout != TIMEOUT else []
     mask = explored.subject.masker.text
     try:
         given = json_value("null" if arguments.input is None else arguments.input)
@@ -82,7 +78,7 @@ def _order(arguments: argparse.Namespace, explored: Explored) -> FuzzOrder:
         include_writes=arguments.include_writes or bool(arguments.docker),
         timeout=duration(arguments.timeout, "--timeout"),
         given=ABSENT if arguments.input is None else given,
-        repeat=mask(repeat_command(arguments, *options)),
+        repeat=mask(repeat_command(arguments, "include_writes", "docker", "timeout")),
         worth_a_server=_WORTH_A_SERVER if arguments.jobs == "auto" else 1,
     )
 

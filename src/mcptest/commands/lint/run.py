@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
+from mcptest.commands.command_line import options_again
 from mcptest.commands.lint.cli import THRESHOLDS
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.reporting import captures_for_html, conclude, forms_of
@@ -172,11 +173,10 @@ def _counts(surface: Surface) -> dict[str, Any]:
 
 
 def _repeat(arguments: argparse.Namespace) -> str:
-    strict = ["--strict"] if arguments.strict else []
-    strict += ["--profile", arguments.profile] if arguments.profile != OWN_PROFILE else []
+    names = ["strict", *(["profile"] if arguments.profile != OWN_PROFILE else [])]
     if arguments.tools:
-        return shlex.join(["mcptest", "lint", "--tools", str(arguments.tools), *strict])
-    return redaction.text(repeat_command(arguments, *strict))
+        return shlex.join(["mcptest", "lint", *options_again(arguments, "tools", *names)])
+    return redaction.text(repeat_command(arguments, *names))
 
 
 def called_tools(

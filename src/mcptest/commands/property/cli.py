@@ -9,11 +9,9 @@ from mcptest.commands.options import add_common_options, add_server_options
 from mcptest.commands.reporting import add_report_options
 from mcptest.probe.properties import need_hypothesis
 
-TIMEOUT = "5s"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_server_options(parser, timeout=TIMEOUT)
+    add_server_options(parser, timeout="5s")
     add = parser.add_argument_group("what is tested").add_argument
     add("--property", action="append", default=[], metavar="NAME", help="only this; may repeat")
     add("--allow-tool", action="append", default=[], metavar="NAME", help="call this tool, too")

@@ -15,7 +15,6 @@ from mcptest.commands.options import (
     wanted_jobs,
     wanted_revision,
 )
-from mcptest.commands.property.cli import TIMEOUT
 from mcptest.commands.reporting import Saved, captures_for_html, conclude, saved_into
 from mcptest.commands.server_options import repeat_command
 from mcptest.core.errors import ExitCode, McptestError, UsageError
@@ -87,10 +86,7 @@ def _jobs(arguments: argparse.Namespace) -> int:
 
 
 def _order(arguments: argparse.Namespace, target: Target, stop: Stop) -> PropertyOrder:
-    options = [word for name in arguments.allow_tool for word in ("--allow-tool", name)]
-    options += ["--timeout", arguments.timeout] if arguments.timeout != TIMEOUT else []
-    options += ["--database", str(arguments.database)] if arguments.database else []
-    repeat = redaction.text(repeat_command(arguments, *options))
+    repeat = redaction.text(repeat_command(arguments, "allow_tool", "timeout", "database"))
     captures = arguments.output or arguments.capture
     if captures is not None:
         claim_folder(captures)
