@@ -302,7 +302,7 @@ def test_a_call_that_is_not_answered_is_no_clean_bill() -> None:
 def test_what_breaks_and_could_not_be_looked_at_again_is_not_taken_for_mended() -> None:
     over = threading.Event()
 
-    def tell(doing: str) -> None:
+    def tell(done: int, total: int, doing: str) -> None:
         if doing == "looking again at what breaks":
             over.set()
 

@@ -48,7 +48,7 @@ from mcptest.rules.stateless import hint_fault
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.session.lifecycle import PREFIX
 from mcptest.session.live import answered_twice
-from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS
+from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, named_items
 from mcptest.session.tape import answered_requests
 from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck, SentHttpRequest
@@ -426,15 +426,11 @@ class Examination:
 
     def _use_one_of_each(self) -> None:
         """Read the first resource and get the first prompt."""
-        uris = (one.get("uri") for one in self.lists.get("resources", ()) if isinstance(one, dict))
-        uri = next((one for one in uris if isinstance(one, str)), None)
-        if uri is not None:
-            self._ask_soundly(SentCheck(method="resources/read", params={"uri": uri}))
-        prompts = (one for one in self.lists.get("prompts", ()) if isinstance(one, dict))
-        first = next((one for one in prompts if isinstance(one.get("name"), str)), None)
-        if first is not None:
-            arguments = {name: name for name, required in prompt_arguments(first) if required}
-            params = {"name": first["name"], "arguments": arguments}
+        for one in named_items(self.lists.get("resources", ()), "uri")[:1]:
+            self._ask_soundly(SentCheck(method="resources/read", params={"uri": one["uri"]}))
+        for one in named_items(self.lists.get("prompts", ()))[:1]:
+            arguments = {name: name for name, required in prompt_arguments(one) if required}
+            params = {"name": one["name"], "arguments": arguments}
             self._ask_soundly(SentCheck(method="prompts/get", params=params))
 
     def _callable(self) -> Iterator[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from mcptest import __version__
 from mcptest.commands.doctor import migration_probes
 from mcptest.commands.doctor.examination import PROBES, Examination, kept_apart
+from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import duration, limit_of, server_words, startup_of, wanted_revision
 from mcptest.commands.reporting import captures_for_html, conclude, forms_of
 from mcptest.commands.server_options import ended_before_meeting, out_of_time, repeat_command
@@ -53,13 +54,12 @@ def run_doctor(arguments: argparse.Namespace) -> int:
         stop.limit = limit_of(arguments)
         order = _order(arguments, stop)
         try:
-            report = examine(order, newer, older, _progress_line(arguments))
+            with live_progress(arguments, 0) as progress:
+                report = examine(order, newer, older, progress.reach)
         except Stopped:  # nothing was seen yet that could be reported
             raise ended_before_meeting(arguments, stop) from None
         except McptestError as error:
             raise error.masked(redaction.masker.cut_text) from None
-        finally:
-            _progress_line(arguments)("")
         if stop.is_out_of_time and report.unreached:
             notes = [note for note in report.notes if note != INTERRUPTED]
             left = f"{report.unreached} of {len(report.items)} items not reached"
@@ -82,19 +82,8 @@ def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
     )
 
 
-def _progress_line(arguments: argparse.Namespace) -> Callable[[str], None]:
-    """What is being looked at, on one line of a terminal; nothing elsewhere."""
-    if arguments.quiet or not sys.stderr.isatty():
-        return lambda _: None
-
-    def overwrite(text: str) -> None:
-        line = f"looking at: {text}" if text else ""
-        sys.stderr.write(f"\r{line:<72}\r")
-        sys.stderr.flush()
-
-    return overwrite
-
-
+Tell: TypeAlias = Callable[[int, int, str], None]
+"""Hears how many of how many items were looked at, and what is looked at now."""
 _DECLARING: Final = migration_probes
 _LAST = (
     "batches",
@@ -131,7 +120,7 @@ def examine(
     order: Order,
     newer: Revision,
     older: Revision | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Tell = lambda *_: None,
 ) -> DoctorReport:
     """What breaks on the way to `newer`. `older` None: from what the server speaks today.
 
@@ -161,17 +150,17 @@ def examine(
 
 
 def _run_probes(
-    items: Sequence[MigrationItem], examination: Examination, tell: Callable[[str], None]
+    items: Sequence[MigrationItem], examination: Examination, tell: Tell
 ) -> dict[str, Judged]:
     """Every item; where we are stopped, with what was found before it."""
     judged = dict.fromkeys((item.id for item in items), _NOT_REACHED)
     try:
         if items:
-            tell("looking around")
+            tell(0, len(items), "looking around")
             examination.look_around()
         last = {name: place for place, name in enumerate(_LAST, 1)}
-        for item in sorted(items, key=lambda one: last.get(one.id, 0)):
-            tell(item.title)
+        for done, item in enumerate(sorted(items, key=lambda one: last.get(one.id, 0))):
+            tell(done, len(items), item.title)
             found = PROBES[item.id](examination)
             if item.rests_on in examination.unlisted and found.verdict is not DoctorVerdict.BREAKS:
                 why = f"the list of {item.rests_on} could not be read"
@@ -186,13 +175,13 @@ def _confirm_breaks(
     broken: Sequence[MigrationItem],
     judged: Mapping[str, Judged],
     first: Examination,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> tuple[dict[str, Judged], int]:
     """What breaks is looked at again, in a session of a server that was started for this.
 
     Also how many of them could not be, because we were stopped: nobody may take those for mended.
     """
-    tell("looking again at what breaks")
+    tell(0, len(broken), "looking again at what breaks")
     site = first.site.twin()
     try:
         examination = Examination(site, site.open(declare=EVERYTHING), first.newer)
@@ -204,7 +193,7 @@ def _confirm_breaks(
         why = f"it could not be looked at again: {said}"
         return {one.id: _broke_once(judged[one.id], "", why) for one in broken}, left
     try:
-        again = _run_probes(broken, examination, lambda _: None)
+        again = _run_probes(broken, examination, lambda *_: None)
     finally:
         examination.close()
     first.notes += [one for one in examination.notes if one not in first.notes]
@@ -259,7 +248,7 @@ def _report(
 
 def find_move(order: Order, newer: Revision, older: Revision | None) -> RevisionMove:
     """Meet the server in the newer revision if it speaks that, and else in an older one."""
-    site, conversation = _meet(order, None)
+    site, conversation = _meet(order, None, "today")
     found = RevisionMove(older or site.revision, newer, site, conversation)
     # HTTP+SSE is found by falling back to it once; nobody has to find it again.
     way: Any = site.transport
@@ -298,16 +287,16 @@ def _choose_revision(order: Order, move: RevisionMove, older: Revision | None) -
         raise UsageError(error.message, hint=hint) from None
 
 
-def _meet(order: Order, revision: Revision | None, because: str = "") -> tuple[Site, Conversation]:
-    named = "today" if revision is None else f"in-{revision}"
-    order = replace(order, revision=revision, because=because)
-    site = Site(kept_apart(order, named))
+def _meet(
+    order: Order, revision: Revision | None, folder: str, because: str = ""
+) -> tuple[Site, Conversation]:
+    site = Site(kept_apart(replace(order, revision=revision, because=because), folder))
     return site, site.meet()
 
 
 def _met_again(order: Order, move: RevisionMove, revision: Revision, because: str) -> RevisionMove:
     """The same move, with the server examined in this revision. Raises PeerError."""
-    site, conversation = _meet(order, revision, because)
+    site, conversation = _meet(order, revision, f"in-{revision}", because)
     move.site.close()
     return replace(move, site=site, conversation=conversation)
 
