@@ -8,6 +8,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from mcptest.core.results import Status, TestResult
 from mcptest.probe.suites.settings import Numbered
 from mcptest.report.evidence import first_line
@@ -19,65 +21,53 @@ from mcptest.transport.interrupt import last_words
 @contextlib.contextmanager
 def live_progress(arguments: argparse.Namespace, total: int) -> Iterator[Progress]:
     """For a command whose waits are too deep down to move a clock: a thread does that."""
-    style = Style.of(sys.stderr, no_color=arguments.no_color)
-    progress = Progress(sys.stderr, total, style)
-    progress.is_live = progress.is_live and not getattr(arguments, "quiet", False)
-    with _erased_at_the_last(progress.is_live), ticking(progress):
+    with _display(arguments, total) as progress, ticking(progress):
         yield progress
 
 
-class LiveRun:
+class LiveRun(msgspec.Struct, frozen=True):
     """The display of a run of suites."""
 
-    def __init__(self, arguments: argparse.Namespace, total: int) -> None:
-        style = Style.of(sys.stderr, no_color=arguments.no_color)
-        self._progress = Progress(sys.stderr, total, style, verbose=arguments.verbose)
-        self._live = self._progress.is_live and not arguments.quiet
-        self._tells = not arguments.quiet and (self._live or arguments.verbose)
-
-    @property
-    def tick(self) -> Callable[[], None] | None:
-        """None where nobody looks: then the run need not wake up for it."""
-        return self._progress.tick if self._live else None
+    _progress: Progress
+    tick: Callable[[], None] | None
+    """None where nobody looks: then the run need not wake up for it."""
 
     def begins(self, item: Numbered) -> None:
         """Any thread may say so; it only writes it down."""
-        if self._live:
-            test = item.test
-            key = (test.place.file, test.place.line, test.name, item.trial, item.language)
-            self._progress.begin(key, test.name)
+        test = item.test
+        key = (test.place.file, test.place.line, test.name, item.trial, item.language)
+        self._progress.begin(key, test.name)
 
     def ended(self, result: TestResult) -> None:
-        if self._tells:
-            key = (result.file, result.line, result.name, result.trial, result.language)
-            failed = result.status is Status.FAIL
-            reason = first_line(result.detail) if failed else ""
-            self._progress.finish(key, result.name, failed=failed, reason=reason)
-
-    def close(self) -> None:
-        self._progress.close()
+        key = (result.file, result.line, result.name, result.trial, result.language)
+        failed = result.status is Status.FAIL
+        reason = first_line(result.detail) if failed else ""
+        self._progress.finish(key, result.name, failed=failed, reason=reason)
 
 
 @contextlib.contextmanager
 def live_run(arguments: argparse.Namespace, total: int) -> Iterator[LiveRun]:
-    display = LiveRun(arguments, total)
-    try:
-        with _erased_at_the_last(display.tick is not None):
-            yield display
-    finally:
-        display.close()
+    with _display(arguments, total, verbose=arguments.verbose) as progress:
+        yield LiveRun(progress, progress.tick if progress.is_live else None)
 
 
 @contextlib.contextmanager
-def _erased_at_the_last(shown: bool) -> Iterator[None]:
-    """Also for one who is told to go twice and leaves without another word."""
+def _display(
+    arguments: argparse.Namespace, total: int, *, verbose: bool = False
+) -> Iterator[Progress]:
+    """Erased at the end, also for one who is told to go twice and leaves without another word."""
+    quiet = getattr(arguments, "quiet", False)
+    style = Style.of(sys.stderr, no_color=arguments.no_color)
+    progress = Progress(sys.stderr, total, style, verbose=verbose and not quiet)
+    progress.is_live = shown = progress.is_live and not quiet
     if shown:
         last_words.append(_erase)
     try:
-        yield
+        yield progress
     finally:
         if shown:
             last_words.remove(_erase)
+        progress.close()
 
 
 def _erase() -> None:

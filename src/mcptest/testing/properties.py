@@ -130,8 +130,9 @@ class Player:
         need_hypothesis()
         from mcptest.probe.properties.example_server import ExampleServer
 
-        self._allowed = tuple(allow_tools)
-        self._stage = ExampleServer(replace(_order(Server.of(server), ()), timeout=timeout))
+        order = _order(Server.of(server), ())
+        order = replace(order, timeout=timeout, allow_tools=tuple(allow_tools))
+        self._stage = ExampleServer(order)
         self._bench: PlayBench | None = None
         self._rude = False
 
@@ -148,18 +149,14 @@ class Player:
 
     @property
     def transport(self) -> str:
-        return self._stage.transport
+        return self._stage.met.transport
 
     @property
     def offer(self) -> Offer:
         """What the server lists, without the tools that must not be called."""
-        from mcptest.probe.properties.property_catalogue import ground_of
-
-        if self._stage.facts is None:
+        if self._stage.offer is None:
             self._stage.open()
-        facts = self._stage.facts
-        assert facts is not None  # the server was met
-        return ground_of(self.revision, self.transport, facts.offer, self._allowed).offer
+        return self._stage.ground.offer
 
     def play(self, drawn: Drawn, *, strict: bool = False, fresh: bool = False) -> None:
         """AssertionError, with the rule and what was said, when the server breaks one.

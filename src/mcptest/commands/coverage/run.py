@@ -26,6 +26,7 @@ from mcptest.report.coverage import (
     Unknown,
 )
 from mcptest.report.head import ITEM_KINDS, ItemKind
+from mcptest.session.pages import named_items
 from mcptest.suite.load import load_suites
 from mcptest.suite.model import (
     CompletionBlock,
@@ -93,7 +94,10 @@ def coverage_of(
     threshold: float | None = None,
 ) -> CoverageReport:
     """Count for each item the tests that assert on it."""
-    offered = {kind: dict.fromkeys(_names(offer, kind)) for kind in ITEM_KINDS}
+    offered = {
+        kind: dict.fromkeys(one[member] for one in named_items(getattr(offer, f"{kind}s"), member))
+        for kind, member in _MEMBERS.items()
+    }
     templates = [(name, _EXPRESSION.split(name)) for name in offered["template"]]
     running: Counter[tuple[ItemKind, str]] = Counter()
     skipped: Counter[tuple[ItemKind, str]] = Counter()
@@ -120,13 +124,6 @@ def coverage_of(
         problems=tuple(f"{name}: {show(why, 200)}" for name, why in offer.problems.items()),
         tool=f"mcptest {__version__}",
     )
-
-
-def _names(offer: OfferedItems, kind: ItemKind) -> Iterator[str]:
-    for item in getattr(offer, f"{kind}s"):
-        name = item.get(_MEMBERS[kind]) if isinstance(item, dict) else None
-        if isinstance(name, str):
-            yield name
 
 
 def _subjects(
@@ -164,9 +161,9 @@ def _resource_of(
 
 def _fits(uri: str, parts: list[str]) -> bool:
     """Whether the URI is the parts with something between each. Linear, whatever a server wrote."""
-    first, *middle, last = parts if len(parts) > 1 else (*parts, "")
     if len(parts) == 1:
-        return uri == first
+        return uri == parts[0]
+    first, *middle, last = parts
     if not uri.startswith(first):
         return False
     place = len(first)

@@ -37,6 +37,7 @@ from mcptest.probe.live_server import OfferedItems, Subject
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.fleet import FleetServer, ServerOutcome
 from mcptest.session.connection import Stopped
+from mcptest.session.pages import named_items
 from mcptest.transport.interrupt import end_everything
 
 # -- The unit of work of a fleet -----------------------------------------------------------------
@@ -192,8 +193,7 @@ def names_of(offer: OfferedItems) -> OfferedNames:
     kept: list[tuple[str, ...]] = []
     left_out = 0
     for items, member in ((offer.tools, "name"), (offer.prompts, "name"), (offer.resources, "uri")):
-        named = (item.get(member) for item in items if isinstance(item, dict))
-        names = dict.fromkeys(name for name in named if isinstance(name, str))
+        names = dict.fromkeys(item[member] for item in named_items(items, member))
         short = tuple(name for name in names if len(name) <= _LONGEST_NAME)[:_MOST_NAMES]
         left_out += len(names) - len(short)
         kept.append(short)

@@ -18,12 +18,7 @@ from mcptest.core.safe_text import show
 from mcptest.probe.counterexamples import Examples, SavedExample
 from mcptest.probe.live_server import head_of
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.property_catalogue import (
-    PROPERTIES,
-    KnownServer,
-    PropertyOrder,
-    ground_of,
-)
+from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun
 from mcptest.probe.properties.steps import Relate
 from mcptest.report.property import PropertyReport, PropertyResult
@@ -169,16 +164,14 @@ def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done])
                 raise
             message = f"{order.out_of_time}: the server was not met by then"
             raise PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer") from None
-        assert stage.facts is not None  # the server was met
-        facts = stage.facts
-        ground = ground_of(stage.revision, facts.met.transport, facts.offer, order.allow_tools)
         with cancellation.heeding(order.is_over):
-            done = carry_out(OneAfterTheOther(order, stage, ground))
+            done = carry_out(OneAfterTheOther(order, stage, stage.ground))
     finally:
         stage.close()
     mask = redaction.text
-    problems = (*stage.endless.values(), *unchecked_schemas(facts.offer.tools))
-    head = head_of(order.target, facts.info, facts.met, begun)
+    listed = stage.offer.tools if stage.offer is not None else ()
+    problems = (*stage.endless.values(), *unchecked_schemas(listed))
+    head = head_of(order.target, stage.info, stage.met, begun)
     return PropertyReport(
         **{**head, "revision": stage.revision.value},
         seed=order.seed,

@@ -222,15 +222,13 @@ class _Actor:
         if step.uri in self._subscribed:
             return
         lifecycle, deadline = self.stage.client.lifecycle, self.stage.deadline()
-        facts = self.stage.facts
-        assert facts is not None  # the session has begun
+        offer = self.stage.offer
+        assert offer is not None  # the session has begun
         try:
             if step.uri:
                 pending = lifecycle.subscribe(step.uri, deadline)
             elif isinstance(lifecycle, StatelessLifecycle):
-                declared = (
-                    part for part in _CHANGES if facts.offer.declares(f"{part}.listChanged")
-                )
+                declared = (part for part in _CHANGES if offer.declares(f"{part}.listChanged"))
                 pending = lifecycle.listen({_CHANGES[part]: True for part in declared}, deadline)
             else:
                 return

@@ -5,21 +5,22 @@ A server that died or hangs is ended and started again; whoever plays says what 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
-from mcptest.core.capture import TransportName
 from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.revision import Era, Revision
-from mcptest.probe.properties.property_catalogue import PropertyOrder
+from mcptest.probe.properties.property_catalogue import KnownServer, PropertyOrder
 from mcptest.probe.properties.steps import Offer
 from mcptest.session.client import Client
 from mcptest.session.connection import Connection, Stopped
 from mcptest.session.live import LiveSession
 from mcptest.session.meeting import Met
-from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages
+from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, named_items
 from mcptest.session.tape import Room, Tape
+from mcptest.session.tool_safety import may_call, runs_only_as_task
 
 # -- The server on which examples are played -----------------------------------------------------
 
@@ -35,22 +36,16 @@ _OUR_OWN_IDS = 64
 """The client counts from 1; what it may still use is not for raw requests."""
 
 
-class Facts(msgspec.Struct, frozen=True):
-    """What the server said of itself in its first session."""
-
-    met: Met
-    info: dict[str, Any]
-    offer: Offer
-    """All that it lists, also what must not be called."""
-
-
 class ExampleServer:
     """One server. Use `close` at the end."""
 
     def __init__(self, order: PropertyOrder) -> None:
         """Of the order: which server is talked to, how, and until when."""
         self.order = order
-        self.facts: Facts | None = None
+        self.offer: Offer | None = None
+        """All that it lists, also what must not be called; None before it was met."""
+        self.info: Mapping[str, Any] = {}
+        """What it says of itself."""
         self.tape = Tape(order.target.label)
         self.patience = 1
         """How many times longer an answer may take than it should."""
@@ -74,7 +69,7 @@ class ExampleServer:
     def another(self, order: PropertyOrder) -> ExampleServer:
         """One more for the same server, which need not be asked again what it is."""
         other = ExampleServer(order)
-        other.facts = self.facts
+        other.offer, other.info = self.offer, self.info
         other.endless = self.endless
         other.slow_tools = dict(self.slow_tools)
         other._live.met = self._live.met
@@ -106,12 +101,23 @@ class ExampleServer:
         return self.client.connection
 
     @property
-    def revision(self) -> Revision:
-        return self.order.revision or (self._live.met or self.client.met).revision
+    def met(self) -> Met:
+        return self._live.met or self.client.met
 
     @property
-    def transport(self) -> TransportName:
-        return (self._live.met or self.client.met).transport
+    def revision(self) -> Revision:
+        return self.order.revision or self.met.revision
+
+    @property
+    def ground(self) -> KnownServer:
+        """With the tools that may be called: those that only read, and those that are allowed."""
+        offer, allowed = self.offer or Offer(), self.order.allow_tools
+        tools = tuple(
+            one
+            for one in named_items(offer.tools)
+            if not runs_only_as_task(one) and ("*" in allowed or may_call(one, allowed))
+        )
+        return KnownServer(self.revision, self.met.transport, replace(offer, tools=tools))
 
     @property
     def alive_method(self) -> str:
@@ -125,17 +131,17 @@ class ExampleServer:
         client = self._live.begin()
         try:
             # Read the lists once; afterwards only that of the tools, whose schemas rules need.
-            if self.facts is None:
+            if self.offer is None:
                 lists = {method: self._list(client, method) for method in LIST_CAPABILITIES}
-                offer = Offer(
+                self.info = dict(client.server.info)
+                self.offer = Offer(
                     tools=lists["tools/list"],
                     prompts=lists["prompts/list"],
                     resources=lists["resources/list"],
                     templates=lists["resources/templates/list"],
                     capabilities=client.server.capabilities,
                 )
-                self.facts = Facts(client.met, dict(client.server.info), offer)
-            elif self.facts.offer.tools:
+            elif self.offer.tools:
                 self._list(client, "tools/list")
         except BaseException:
             self.drop()

@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
 from mcptest.core.limits import Deadline
 from mcptest.core.revision import Revision
 from mcptest.probe.properties.steps import Offer
-from mcptest.session.pages import named_items
-from mcptest.session.tool_safety import may_call, runs_only_as_task
 from mcptest.transport.target import Target
 
 
@@ -24,18 +21,6 @@ class KnownServer(msgspec.Struct, frozen=True):
     transport: str
     offer: Offer
     """Without the tools that must not be called."""
-
-
-def ground_of(
-    revision: Revision, transport: str, offer: Offer, allowed: tuple[str, ...]
-) -> KnownServer:
-    """With the tools that may be called: those that only read, and those that are allowed."""
-    tools = tuple(
-        one
-        for one in named_items(offer.tools)
-        if not runs_only_as_task(one) and ("*" in allowed or may_call(one, allowed))
-    )
-    return KnownServer(revision, transport, replace(offer, tools=tools))
 
 
 class Property(msgspec.Struct, frozen=True):

@@ -193,7 +193,7 @@ class Sending:
             error=answer.error if answer is not None else ABSENT,
             http=http_facts(tape, stream) if stream in tape.responses else None,
             transport={
-                "transport": self.stage.transport,
+                "transport": self.stage.met.transport,
                 "alive": alive and tape.exited is None,
                 "unusable": len(tape.unusable) - unusable,
             },
