@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mcptest.commands.mcp import roots as rooted
-from mcptest.commands.mcp.knowledge import suite_guide
 from mcptest.commands.mcp.roots import Allowed, Roots, allowed_of
+from mcptest.commands.mcp.run import suite_guide
 from mcptest.commands.mcp.suite_guard import main as guard
 from mcptest.commands.mcp.suite_guard import refused
 from mcptest.commands.mcp.tool_commands import WorkFolder, environment_for, report_for_agents

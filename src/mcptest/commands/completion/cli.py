@@ -94,14 +94,9 @@ def _lint_codes(**_: object) -> dict[str, str]:
 
 
 def _rules(**_: object) -> dict[str, str]:
-    from mcptest.report.rules import corpus_rules
-    from mcptest.rules.catalogue import all_rules
-    from mcptest.rules.composition import COMPOSITION_RULES
+    from mcptest.commands.knowledge import titles
 
-    titles = {name: rule.title for name, rule in corpus_rules().items()}
-    titles |= {name: rule.title for name, rule in COMPOSITION_RULES.items()}
-    titles |= {rule.id: rule.title for rule in all_rules()}
-    return {**dict(sorted(titles.items())), **_lint_codes()}
+    return titles()
 
 
 def _scenarios(**_: object) -> list[str]:

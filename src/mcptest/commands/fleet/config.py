@@ -39,7 +39,7 @@ class FleetServerOrder(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Without secrets: others may write our arguments into their logs."""
-        return f"ServerOrder({self.name!r})"
+        return f"FleetServerOrder({self.name!r})"
 
 
 class OfferedNames(msgspec.Struct, frozen=True, omit_defaults=True):

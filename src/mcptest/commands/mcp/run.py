@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import functools
+import json
 import os
 import re
 import secrets
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
-from mcptest.commands.mcp import knowledge
+from mcptest.commands import knowledge
 from mcptest.commands.mcp.roots import Allowed, allowed_of
 from mcptest.commands.mcp.tool_commands import CommandProcesses
 from mcptest.commands.mcp.toolbox import Offers, Toolbox, read_offers, tools_for
 from mcptest.core.errors import UsageError
-from mcptest.report.json_schemas import NAMES
+from mcptest.report.json_schemas import NAMES, schema_of
 from mcptest.servers.demo.__main__ import run as serve
 from mcptest.servers.demo.offers import Content
 from mcptest.servers.demo.prompts import declared_prompt, says
@@ -78,6 +81,12 @@ RULES = "mcptest://rules/"
 SCHEMAS = "mcptest://schema/"
 
 
+@functools.cache
+def suite_guide() -> str:
+    """How a suite is written, short enough for the context of a model, with an example."""
+    return (Path(__file__).parent / "suite_guide.md").read_text(encoding="utf-8")
+
+
 def resources(offers: Offers) -> tuple[Resource, ...]:
     def rule_index(world: World) -> Obj:
         rules = knowledge.listed_rules(None, None, "")
@@ -90,10 +99,10 @@ def resources(offers: Offers) -> tuple[Resource, ...]:
             f"JSON Schema: {name}",
             f"The JSON Schema of the file format {name}.",
             "application/schema+json",
-            contents=lambda world: {"text": knowledge.schema_text(name)},
+            contents=lambda world: {"text": json.dumps(schema_of(name), indent=2) + "\n"},
         )
 
-    contents: Obj = {"suite-guide": {"text": knowledge.suite_guide()}, "rules": rule_index}
+    contents: Obj = {"suite-guide": {"text": suite_guide()}, "rules": rule_index}
     fixed = (Resource(**one, contents=contents[one["name"]]) for one in offers.resources)
     return (*fixed, *map(schema, NAMES))
 
@@ -107,7 +116,7 @@ def templates() -> tuple[Template, ...]:
             "Page of a rule",
             "What one rule demands, why, and what proves a violation; by its id.",
             knowledge.page_of,
-            knowledge.rule_ids,
+            lambda: tuple(knowledge.titles()),
             variable="id",
         ),
     )
@@ -120,7 +129,7 @@ def _write_a_suite(world: World, arguments: dict[str, str]) -> list[Obj]:
         f"Please write a suite of tests for the MCP server {arguments['server']}.{focus}\n\n"
         "Learn first what it offers (its tools/list, prompts/list and resources/list). Cover each "
         "tool with one success and one refusal. Check the suite with the tool validate_suite until "
-        f"nothing is wrong with it, then show it.\n\n{knowledge.suite_guide()}"
+        f"nothing is wrong with it, then show it.\n\n{suite_guide()}"
     )
     return [says("user", words)]
 

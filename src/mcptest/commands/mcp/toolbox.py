@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from mcptest.commands.mcp import knowledge
+from mcptest.commands import knowledge
 from mcptest.commands.mcp.roots import Allowed, Roots
 from mcptest.commands.mcp.tool_commands import (
     DEFAULT_LIMIT,
@@ -27,6 +27,7 @@ from mcptest.commands.mcp.tool_commands import (
     tool_result,
 )
 from mcptest.core.errors import ExitCode
+from mcptest.core.safe_text import show
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import ToolFailure
 from mcptest.servers.demo.jsonrpc import NOT_BLANK
@@ -34,12 +35,14 @@ from mcptest.servers.demo.tool_list import Call, Tool
 
 Obj: TypeAlias = dict[str, Any]
 
+MAX_LISTED = 100
 _SUITE = "suite.yaml"
 _OPTIONS = {"revision_id": "--spec-version", "rules": "--rule", "tools": "--tool", "to": "--to"}
 """Arguments that are options of the command that a tool is."""
 _USUAL_TIMEOUT = 30
-_WITH_MAX_TIME = frozenset({"audit", "compliance", "doctor"})
 """Seconds for each request, where a command is told nothing."""
+_WITH_MAX_TIME = frozenset({"audit", "compliance", "doctor"})
+"""Commands that tell what they found before it was over."""
 
 
 class Toolbox:
@@ -61,14 +64,17 @@ class Toolbox:
     # what mcptest knows
 
     def explain_rule(self, arguments: Obj, call: Call) -> Obj:
-        page = knowledge.explained(arguments["id"])
+        page = knowledge.page_of(arguments["id"])
+        if page is None:
+            name = show(arguments["id"], 40)
+            raise ToolFailure(f"there is no rule {name!r}; list_rules has the ids of all")
         return tool_result(call, page, {"id": arguments["id"].strip().upper(), "page": page})
 
     def list_rules(self, arguments: Obj, call: Call) -> Obj:
         revision, side = arguments.get("revision_id"), arguments.get("side")
         found = knowledge.listed_rules(revision, side, arguments.get("contains", ""))
         start = int(arguments.get("offset", 0))
-        shown = found[start : start + knowledge.MAX_LISTED]
+        shown = found[start : start + MAX_LISTED]
         lines = [f"{one['id']:<12} {one['severity']:<6} {one['title']}" for one in shown]
         left = max(0, len(found) - start - len(shown))
         lines.append(f"{len(found)} rules" + (f", {left} more: pass a larger offset" * bool(left)))
