@@ -6,7 +6,7 @@ import json
 import shlex
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -69,9 +69,7 @@ class Fuzz:
         self._problem = ""
         self._nameless = 0
         self._notes: list[str] = []
-        self._todo: list[tuple[int, Mapping[str, Any]]] = []
-        self._current: tuple[ToolFuzzer, int] | None = None
-        """The tool whose inputs are handed out, and its number."""
+        self._slots = self._slot_by_slot()
 
     def meet(self) -> int:
         """Read the list of tools; how many there are to fuzz. Raises PeerError."""
@@ -92,18 +90,14 @@ class Fuzz:
         self._nameless = len(offer.tools) - len(self.tools)
         names = self._order.tools
         named = [tool for tool in self.tools if not names or tool["name"] in names]
-        reasons = [self._why_skipped(tool) for tool in named]
-        self._wanted = [tool for tool, why in zip(named, reasons, strict=True) if not why]
-        self._skipped = tuple(
-            SkippedTool(name=tool["name"], reason=why)
-            for tool, why in zip(named, reasons, strict=True)
-            if why
-        )
+        reasons = [(tool, self._why_skipped(tool)) for tool in named]
+        self._wanted = [tool for tool, why in reasons if not why]
+        left = ((tool["name"], why) for tool, why in reasons if why)
+        self._skipped = tuple(SkippedTool(name=name, reason=why) for name, why in left)
         return len(self._wanted)
 
     def run(self, tell: Callable[[FuzzedTool], None] = lambda _: None) -> None:
         """Fuzz them all. Being stopped ends it early, and the report says so."""
-        self._todo = list(enumerate(self._wanted))[::-1]
         tools, runs = len(self._wanted), self._order.runs
         servers = min(tools * -(-runs // SLICE), tools * runs // self._order.worth_a_server)
         troubles: list[BaseException] = []
@@ -161,16 +155,13 @@ class Fuzz:
     def _next_slot(self) -> _Slot | None:
         """Inputs that nobody has sent yet."""
         with self._lock:
-            while not self.interrupted:
-                if self._current is not None:
-                    numbers = self._current[0].hand_out()
-                    if numbers is not None:
-                        return self._current[0], numbers, self._current[1]
-                if not self._todo:
-                    return None
-                number, tool = self._todo.pop()
-                self._current = (self._fuzzer(tool), number)
-            return None
+            return None if self.interrupted else next(self._slots, None)
+
+    def _slot_by_slot(self) -> Iterator[_Slot]:
+        for number, tool in enumerate(self._wanted):
+            fuzzer = self._fuzzer(tool)
+            while (numbers := fuzzer.hand_out()) is not None:
+                yield fuzzer, numbers, number
 
     def _why_skipped(self, tool: Mapping[str, Any]) -> str:
         if runs_only_as_task(tool):

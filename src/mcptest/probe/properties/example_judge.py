@@ -20,9 +20,8 @@ from mcptest.core.errors import PeerError
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Finding, Outcome, Severity, Side
-from mcptest.probe.properties.example_player import play, tools_called
+from mcptest.probe.properties.example_player import EveryStep, Played, Sent, play, tools_called
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.raw_steps import EveryStep, Played, Sent
 from mcptest.probe.properties.steps import ALIVE, AskStep, Connect, Send, Steps
 from mcptest.report.property import Way
 from mcptest.rules.catalogue import all_rules

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from mcptest.probe.properties.example_judge import Violation
 from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.steps import Relate, Steps
 from mcptest.report.property import Way
+from mcptest.session.pages import named_items
 from mcptest.suite.matching import json_equal
 
 _SEVERITIES = {"argument-order": Severity.SHOULD}
@@ -48,8 +50,6 @@ class RelationBench:
         self._revision = revision
         self._timeout = stage.order.timeout
         self._subject = self._another()
-        self._offer: OfferedItems | None = None
-        self._verifier: Verifier | None = None
 
     def _another(self) -> Subject:
         order = self._stage.order
@@ -89,20 +89,20 @@ class RelationBench:
         title = _TITLES[relation.relation]
         return (Violation(way=Way.RELATION, title=title, severity=severity, message=why),)
 
-    def _known(self) -> OfferedItems:
-        if self._offer is None:
-            self._offer = self._subject.offer()
-        return self._offer
+    @cached_property
+    def _offer(self) -> OfferedItems:
+        return self._subject.offer()
+
+    @cached_property
+    def _verifier(self) -> Verifier:
+        return Verifier(self._subject, self._offer, None)
 
     def _claim_is_wrong(self, relation: Relate) -> str:
-        if self._verifier is None:
-            self._verifier = Verifier(self._subject, self._known(), None)
-        tools = (one for one in self._known().tools if isinstance(one, Mapping))
-        tool = next((one for one in tools if one.get("name") == relation.tool), None)
-        if tool is None:
-            return ""
-        claims = self._verifier.claims(tool, relation.arguments, self._timeout)
-        return next((one.detail for one in claims if one.holds is False), "")
+        for tool in named_items(self._offer.tools):
+            if tool["name"] == relation.tool:
+                claims = self._verifier.claims(tool, relation.arguments, self._timeout)
+                return next((one.detail for one in claims if one.holds is False), "")
+        return ""
 
     def _order_matters(self, relation: Relate) -> str:
         straight = relation.arguments
