@@ -80,39 +80,56 @@ def exploring(
     arguments: argparse.Namespace, stop: Stop, answers: Answers | None = None
 ) -> Iterator[Explored]:
     """The server that was named, on a copy of the fixture. Everything is taken down at the end."""
-    from mcptest.probe.live_server import Subject
     from mcptest.probe.suites.server_start import checked_fixture, isolate_fixture
 
-    source = checked_fixture(arguments.fixture)
-    named = target_of(server_words(arguments))
-    timeout, startup = duration(arguments.timeout, "--timeout"), startup_of(arguments)
-    copy = isolate_fixture(source) if source is not None else None
-    try:
-        target = named
-        if copy is not None:
-            words = (word.replace(VARIABLE, str(copy.path)) for word in named.command)
+    with ending_for_people(arguments, stop), contextlib.ExitStack() as lent:
+        source = checked_fixture(arguments.fixture)
+        named = target = target_of(server_words(arguments))
+        folder = None
+        if source is not None:
+            copy = isolate_fixture(source)
+            lent.callback(copy.remove)
+            folder = copy.path
+            words = (word.replace(VARIABLE, str(folder)) for word in named.command)
             target = replace(named, command=tuple(words))
         elif any(VARIABLE in word for word in (*named.command, named.url)):
             raise UsageError("{{fixture}} has no value", hint="pass --fixture DIR")
-        target = in_docker(target, getattr(arguments, "docker", ""), copy.path if copy else None)
-        subject = Subject(
-            target,
-            revision=wanted_revision(arguments.spec_version),
-            timeout=timeout,
-            startup=startup,
-            answers=answers,
-            captures=getattr(arguments, "capture", None),
-            should_stop=stop.is_over,
-        )
-        with subject:
-            yield Explored(named, subject, copy.path if copy is not None else None)
+        target = in_docker(target, getattr(arguments, "docker", ""), folder)
+        captures = getattr(arguments, "capture", None)
+        subject = subject_for(arguments, target, stop, captures, answers)
+        yield Explored(named, lent.enter_context(subject), folder)
+
+
+def subject_for(
+    arguments: argparse.Namespace,
+    target: Target,
+    stop: Stop,
+    captures: Path | None,
+    answers: Answers | None = None,
+) -> Subject:
+    """A session with a server, as the options say."""
+    from mcptest.probe.live_server import Subject
+
+    return Subject(
+        target,
+        revision=wanted_revision(arguments.spec_version),
+        timeout=duration(arguments.timeout, "--timeout"),
+        startup=startup_of(arguments),
+        answers=answers,
+        captures=captures,
+        should_stop=stop.is_over,
+    )
+
+
+@contextlib.contextmanager
+def ending_for_people(arguments: argparse.Namespace, stop: Stop) -> Iterator[None]:
+    """Where we are stopped before anything was seen, or fail: in words, and without secrets."""
+    try:
+        yield
     except Stopped:
         raise ended_before_meeting(arguments, stop) from None
     except McptestError as error:  # the server's own words may be in it
         raise error.masked(redaction.masker.cut_text) from None
-    finally:
-        if copy is not None:
-            copy.remove()
 
 
 def in_docker(target: Target, image: str, fixture: Path | None) -> Target:

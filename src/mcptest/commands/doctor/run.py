@@ -18,10 +18,9 @@ from mcptest.commands.doctor.examination import PROBES, Examination, kept_apart
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import duration, limit_of, server_words, startup_of, wanted_revision
 from mcptest.commands.reporting import captures_for_html, conclude, forms_of
-from mcptest.commands.server_options import ended_before_meeting, out_of_time, repeat_command
-from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
+from mcptest.commands.server_options import ending_for_people, out_of_time, repeat_command
+from mcptest.core.errors import ErrorKind, ExitCode, PeerError, UsageError
 from mcptest.core.judgement import Evidence
-from mcptest.core.redaction import redaction
 from mcptest.core.revision import NEWEST_HANDSHAKE, TIMELINE, Era, Revision, parse_revision
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import EVERYTHING, Conversation
@@ -53,13 +52,8 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     with captures_for_html(arguments), stopping_on_signals() as stop:
         stop.limit = limit_of(arguments)
         order = _order(arguments, stop)
-        try:
-            with live_progress(arguments, 0) as progress:
-                report = examine(order, newer, older, progress.reach)
-        except Stopped:  # nothing was seen yet that could be reported
-            raise ended_before_meeting(arguments, stop) from None
-        except McptestError as error:
-            raise error.masked(redaction.masker.cut_text) from None
+        with ending_for_people(arguments, stop), live_progress(arguments, 0) as progress:
+            report = examine(order, newer, older, progress.reach)
         if stop.is_out_of_time and report.unreached:
             notes = [note for note in report.notes if note != INTERRUPTED]
             left = f"{report.unreached} of {len(report.items)} items not reached"

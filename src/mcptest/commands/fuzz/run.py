@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mcptest.commands.live_display import live_progress
-from mcptest.commands.options import duration, limit_of, startup_of, wanted_jobs, wanted_revision
+from mcptest.commands.options import duration, limit_of, wanted_jobs
 from mcptest.commands.reporting import Saved, conclude, saved_into
 from mcptest.commands.server_options import (
     Explored,
@@ -18,6 +18,7 @@ from mcptest.commands.server_options import (
     named_tools,
     out_of_time,
     repeat_command,
+    subject_for,
 )
 from mcptest.core.errors import UsageError
 from mcptest.core.message import ABSENT
@@ -108,20 +109,12 @@ def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> Fu
 def _servers(arguments: argparse.Namespace, first: Subject, stop: Stop) -> Iterator[list[Subject]]:
     """The server as often as there are jobs. Behind a URL there is one: a crash is seen by all."""
     jobs = _jobs(arguments) if first.target.way == "stdio" else 1
-
+    kept = arguments.capture
+    folders = [kept and kept / f"job-{number}" for number in range(2, jobs + 1)]
     with contextlib.ExitStack() as stack:
         others = [
-            stack.enter_context(
-                Subject(
-                    first.target,
-                    revision=wanted_revision(arguments.spec_version),
-                    timeout=first.timeout,
-                    startup=startup_of(arguments),
-                    captures=arguments.capture / f"job-{number}" if arguments.capture else None,
-                    should_stop=stop.is_over,
-                )
-            )
-            for number in range(2, jobs + 1)
+            stack.enter_context(subject_for(arguments, first.target, stop, captures))
+            for captures in folders
         ]
         yield [first, *others]
 

@@ -22,7 +22,6 @@ from mcptest.commands.reporting import code_with_reports, say_unwritten
 from mcptest.core.capture import AnyRecord, Frame, Trouble
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, UsageError
 from mcptest.core.limits import time_to_end
-from mcptest.core.masking import Masker
 from mcptest.core.redaction import redaction
 from mcptest.core.results import FailedCheck, Proof, RunReport, Status, TestResult
 from mcptest.core.safe_text import show
@@ -211,10 +210,9 @@ def intercept(
         path = capture or lent.enter_context(temporary_folder()) / "session.jsonl"
         with Recorder(path, masker=redaction.masker) as recorder:
             passed = pass_through(target, recorder, passage, trace.watch)
-        masker = redaction.masker
         results = [
             *_session_results(passed, recorder, trace, limit),
-            *_trajectory_results(tests, trace, masker, capture),
+            *_trajectory_results(tests, trace, capture),
         ]
         # An agent that does not wait for us to judge a long session gets what is known by then.
         interrupted = False
@@ -236,7 +234,7 @@ def intercept(
         interrupted=interrupted,
         notes=tuple(_notes(passed, trace, capture, recorder)),
     )
-    shown = tuple(_shown(call, masker) for call in trace.calls[:_CALLS_TOLD])
+    shown = tuple(map(_shown, trace.calls[:_CALLS_TOLD]))
     return Intercepted(report, shown, _code(report, passed, trace))
 
 
@@ -276,7 +274,7 @@ def _session_results(
 
 
 def _trajectory_results(
-    tests: Sequence[Test], trace: Trace, masker: Masker, capture: Path | None
+    tests: Sequence[Test], trace: Trace, capture: Path | None
 ) -> Iterator[TestResult]:
     for test in tests:
         reason = skip_reason(test)
@@ -291,12 +289,10 @@ def _trajectory_results(
             reason = f"not judged: {trace.left_out} calls came after the {kept} that are kept"
             yield _result(test, Status.FAIL, reason)
         else:
-            yield _judged(test, trace.calls, masker, capture)
+            yield _judged(test, trace.calls, capture)
 
 
-def _judged(
-    test: Test, calls: Sequence[TraceEntry], masker: Masker, capture: Path | None
-) -> TestResult:
+def _judged(test: Test, calls: Sequence[TraceEntry], capture: Path | None) -> TestResult:
     assert isinstance(test.block, TrajectoryBlock)
     evaluation = check_trajectory(test.block.trajectory, calls, all_failures=True)
     if evaluation.passed:
@@ -304,9 +300,9 @@ def _judged(
     failures = tuple(
         FailedCheck(
             check=failure.check,
-            message=show(masker.cut_text(failure.message), _SHOWN * 4),
-            expected=_words(failure.expected, masker),
-            actual=_words(failure.actual, masker),
+            message=show(redaction.masker.cut_text(failure.message), _SHOWN * 4),
+            expected=_words(failure.expected),
+            actual=_words(failure.actual),
         )
         for failure in evaluation.failures
     )
@@ -334,16 +330,16 @@ def _notes(passed: Passed, trace: Trace, capture: Path | None, recorder: Recorde
         yield "nothing was said in the session: there was nothing to judge"
 
 
-def _shown(call: TraceEntry, masker: Masker) -> str:
+def _shown(call: TraceEntry) -> str:
     arguments = json.dumps(call.args, ensure_ascii=False, default=repr)
-    return show(masker.cut_text(f"{call.tool} {arguments[: _SHOWN * 10]}"), _SHOWN)
+    return show(redaction.masker.cut_text(f"{call.tool} {arguments[: _SHOWN * 10]}"), _SHOWN)
 
 
-def _words(value: object, masker: Masker) -> str | None:
+def _words(value: object) -> str | None:
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
-    return show(masker.cut_text(text[: _SHOWN * 10]), _SHOWN)
+    return show(redaction.masker.cut_text(text[: _SHOWN * 10]), _SHOWN)
 
 
 _INVARIANT = "invariants "

@@ -49,29 +49,23 @@ def run_lint(arguments: argparse.Namespace) -> int:
         for line in rule_lines(rules, Style.of(sys.stdout, no_color=arguments.no_color)):
             say(sys.stdout, line + "\n")
         return ExitCode.OK
-    with captures_for_html(arguments):
-        return _lint_and_report(arguments, rules, limits)
-
-
-def _lint_and_report(
-    arguments: argparse.Namespace, rules: Sequence[LintRule], limits: LintLimits
-) -> int:
     look = _from_file if arguments.tools else _from_server
-    report = replace(
-        look(arguments, rules, limits),
-        strict=arguments.strict,
-        profile=arguments.profile,
-        threshold=arguments.threshold or None,  # 0 is mcp-assert's way to say: none
-    )
-    file, run = str(arguments.tools or ""), report.as_run()
-    forms = forms_of(
-        report,
-        problems=lambda: problems_of("lint", run, report.found_problems(run, file)),
-        repeat=lambda: _repeat(arguments),
-    )
-    shown = {"fix": arguments.fix, "notes": arguments.verbose or bool(arguments.select)}
-    nothing = "nothing to lint: no tools, prompts or resources"
-    return conclude(arguments, report, forms=forms, nothing=nothing, **shown)
+    with captures_for_html(arguments):
+        report = replace(
+            look(arguments, rules, limits),
+            strict=arguments.strict,
+            profile=arguments.profile,
+            threshold=arguments.threshold or None,  # 0 is mcp-assert's way to say: none
+        )
+        file, run = str(arguments.tools or ""), report.as_run()
+        forms = forms_of(
+            report,
+            problems=lambda: problems_of("lint", run, report.found_problems(run, file)),
+            repeat=lambda: _repeat(arguments),
+        )
+        shown = {"fix": arguments.fix, "notes": arguments.verbose or bool(arguments.select)}
+        nothing = "nothing to lint: no tools, prompts or resources"
+        return conclude(arguments, report, forms=forms, nothing=nothing, **shown)
 
 
 def _rules(arguments: argparse.Namespace) -> list[LintRule]:

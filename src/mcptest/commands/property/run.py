@@ -16,8 +16,8 @@ from mcptest.commands.options import (
     wanted_revision,
 )
 from mcptest.commands.reporting import Saved, captures_for_html, conclude, saved_into
-from mcptest.commands.server_options import repeat_command
-from mcptest.core.errors import ExitCode, McptestError, UsageError
+from mcptest.commands.server_options import ending_for_people, repeat_command
+from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.core.spelling import close_matches
 from mcptest.probe.counterexamples import (
@@ -33,7 +33,6 @@ from mcptest.probe.properties.search import keep_nothing_here
 from mcptest.probe.starter_suites import written_server
 from mcptest.probe.suites.settings import cores
 from mcptest.report.property import PropertyReport
-from mcptest.session.connection import Stopped
 from mcptest.session.server_spec import target_of
 from mcptest.transport.files import claim_folder
 from mcptest.transport.interrupt import Stop, stopping_on_signals
@@ -51,13 +50,8 @@ def run_property(arguments: argparse.Namespace) -> int:
     _check(arguments)
     target = target_of(server_words(arguments))
     with captures_for_html(arguments):
-        try:
-            with stopping_on_signals() as stop:
-                report = _try_properties(arguments, target, stop)
-        except Stopped:
-            raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
-        except McptestError as error:
-            raise error.masked(redaction.masker.cut_text) from None
+        with stopping_on_signals() as stop, ending_for_people(arguments, stop):
+            report = _try_properties(arguments, target, stop)
         saved = _save(arguments, target, report)
         return conclude(arguments, report, nothing="nothing was tried", saved=saved)
 

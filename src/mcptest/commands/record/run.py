@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from mcptest.wire.json_text import json_value
 
 def run_record(arguments: argparse.Namespace) -> int:
     target = target_of(server_words(arguments))
-    mask = redaction.text
     try:
         if arguments.proxy:
             from mcptest.probe.proxied_session import Passage, record_proxied  # most record a tour
@@ -44,16 +43,16 @@ def run_record(arguments: argparse.Namespace) -> int:
             return record_proxied(target, arguments.out, arguments.format, passage)
         if arguments.listen is not None or arguments.port_file is not None:
             raise UsageError("--listen and --port-file go with --proxy")
-        return _record_tour(arguments, target, mask)
+        return _record_tour(arguments, target)
     except McptestError as error:
-        raise error.masked(mask) from None
+        raise error.masked(redaction.text) from None
 
 
-def _record_tour(arguments: argparse.Namespace, target: Target, mask: Callable[[str], str]) -> int:
+def _record_tour(arguments: argparse.Namespace, target: Target) -> int:
     revision = wanted_revision(arguments.spec_version)
     timeout, startup = duration(arguments.timeout, "--timeout"), startup_of(arguments)
     wishes = Wishes(tuple(map(_call, arguments.call)), tuple(arguments.read))
-    report = TourLines(arguments, mask)
+    report = TourLines(arguments)
     recorder = recorder_for(arguments.out, arguments.format)
     recorder.spare_older = True  # until the session has begun
     unreachable = None
@@ -106,30 +105,28 @@ def _call(word: str) -> tuple[str, Mapping[str, Any]]:
 class TourLines:
     """What a person sees meanwhile: progress on stderr line by line, the result on stdout."""
 
-    def __init__(self, arguments: argparse.Namespace, mask: Callable[[str], str]) -> None:
-        """`mask` is put between everything that a server said and the reader."""
+    def __init__(self, arguments: argparse.Namespace) -> None:
         self.failed = 0
         self._path: Path = arguments.out
         self._quiet = arguments.quiet
-        self._mask = mask
         self._style = Style.of(sys.stderr, no_color=arguments.no_color)
 
     def take(self, event: Event) -> None:
-        style = self._style
+        style, mask = self._style, redaction.text
         if isinstance(event, SessionBegan):
-            declared = self._mask(", ".join(event.capabilities)) or "no capabilities"
-            title = style.paint(self._mask(event.server), "bold")
+            declared = mask(", ".join(event.capabilities)) or "no capabilities"
+            title = style.paint(mask(event.server), "bold")
             self._line(f"{title}  MCP {event.revision}  {style.paint(declared, 'dim')}")
             if event.reason:
-                why = why_revision(event.revision, self._mask(event.reason))
+                why = why_revision(event.revision, mask(event.reason))
                 self._line(f"  {style.paint(why, 'dim')}")
             return
         is_bad = event.outcome in {"malformed", "failed"}
         symbol = style.cross if is_bad else style.warning
         symbol = {"done": style.tick, "skipped": style.dash}.get(event.outcome, symbol)
         self.failed += is_bad
-        what = self._mask(event.what)
-        detail = style.paint(show(self._mask(event.detail), 300), "dim") if event.detail else ""
+        what = mask(event.what)
+        detail = style.paint(show(mask(event.detail), 300), "dim") if event.detail else ""
         is_odd = is_bad or event.outcome == "doubtful"
         self._line(f"  {symbol} {what:<40} {detail}".rstrip(), always=is_odd)
 
