@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -15,12 +15,12 @@ from mcptest.probe.live_server import OutcomeKind, RequestOutcome
 from mcptest.report.fuzz import FuzzVerdict
 from mcptest.schema.near_valid import SHELL_RAN
 from mcptest.session.client import Reply
+from mcptest.suite.sent_message import texts_in
 
 # -- What an answer to a bad input must not hold -------------------------------------------------
 
 _LONGEST: Final = 200_000
 """More of an answer is not searched."""
-_DEEPEST: Final = 8
 
 _Rules: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -106,8 +106,8 @@ def leak_in(answer: Mapping[str, Any], sent: Any, mask: Callable[[str], str]) ->
     rules = STOLEN
     if reported or "error" in answer:
         rules = (*TRACES, *INSIDES, *(PHRASES if reported else ()), *STOLEN)
-    text = "\n".join(_texts(answer, 0))[:_LONGEST]
-    given = "\n".join(_texts(sent, 0))
+    text = "\n".join(texts_in(answer))[:_LONGEST]
+    given = "\n".join(texts_in(sent))
     for what, pattern in rules:
         for found in re.finditer(pattern, text):
             if found.group() not in given:
@@ -116,21 +116,6 @@ def leak_in(answer: Mapping[str, Any], sent: Any, mask: Callable[[str], str]) ->
     if mask(text) != text and mask(given) == given:
         return FuzzFinding(FuzzVerdict.LEAK, f"the answer holds {_SECRET}: ***")
     return None
-
-
-def _texts(value: Any, depth: int) -> Iterator[str]:
-    """Every text in it, also the names of members."""
-    if isinstance(value, str):
-        yield value
-    elif depth > _DEEPEST:
-        return
-    elif isinstance(value, Mapping):
-        for key, one in value.items():
-            yield str(key)
-            yield from _texts(one, depth + 1)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one, depth + 1)
 
 
 # -- What became of one input --------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import secrets
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mcptest.commands.live_display import live_progress
@@ -22,7 +21,6 @@ from mcptest.commands.server_options import (
 )
 from mcptest.core.errors import UsageError
 from mcptest.core.message import ABSENT
-from mcptest.probe.live_server import Subject
 from mcptest.probe.suites.settings import cores
 from mcptest.report.fuzz import FuzzedTool, FuzzReport
 from mcptest.transport.interrupt import Stop, stopping_on_signals
@@ -85,8 +83,14 @@ def _order(arguments: argparse.Namespace, explored: Explored) -> FuzzOrder:
 
 
 def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> FuzzReport:
-    with _servers(arguments, explored.subject, stop) as subjects:
-        explored.subject.launch()  # it gets going while we import what it takes
+    first, kept = explored.subject, arguments.capture
+    # Behind a URL there is one: a crash is seen by all.
+    jobs = _jobs(arguments) if first.target.way == "stdio" else 1
+    with contextlib.ExitStack() as lent:
+        folders = [kept and kept / f"job-{number}" for number in range(2, jobs + 1)]
+        others = [subject_for(arguments, first.target, stop, folder) for folder in folders]
+        subjects = [first, *map(lent.enter_context, others)]
+        first.launch()  # it gets going while we import what it takes
         from mcptest.commands.fuzz.fuzzer import Fuzz
 
         order = _order(arguments, explored)
@@ -103,20 +107,6 @@ def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> Fu
             fuzz.run(tell)
     was_cut = fuzz.interrupted and stop.is_out_of_time
     return fuzz.report(out_of_time(arguments) if was_cut else "")
-
-
-@contextlib.contextmanager
-def _servers(arguments: argparse.Namespace, first: Subject, stop: Stop) -> Iterator[list[Subject]]:
-    """The server as often as there are jobs. Behind a URL there is one: a crash is seen by all."""
-    jobs = _jobs(arguments) if first.target.way == "stdio" else 1
-    kept = arguments.capture
-    folders = [kept and kept / f"job-{number}" for number in range(2, jobs + 1)]
-    with contextlib.ExitStack() as stack:
-        others = [
-            stack.enter_context(subject_for(arguments, first.target, stop, captures))
-            for captures in folders
-        ]
-        yield [first, *others]
 
 
 def _save(arguments: argparse.Namespace, explored: Explored, report: FuzzReport) -> Saved | None:
