@@ -96,30 +96,27 @@ def is_scratch(name: str) -> bool:
     )
 
 
-def folders_of(place: Watched) -> Iterator[str]:
-    """The folder and those below it, each before what it holds; links are not followed."""
-    waiting = [place.path] if os.path.isdir(place.path) else []  # noqa: PTH112 - paths are texts here
-    for _ in range(MOST_FOLDERS):
-        if not waiting:
-            return
-        folder = waiting.pop()
-        yield folder
-        waiting += [entry.path for entry in _entries(folder) if _is_entered(entry, place)]
+def walk(place: Watched) -> Iterator[tuple[str, Iterator[str]]]:
+    """The folder and those below it, each before what it holds, with the files that matter.
+
+    Links are not followed; what just went away or may not be read is not there.
+    """
+    for folder, names, files in islice(os.walk(place.path), MOST_FOLDERS):
+        names[:] = [name for name in names if _is_entered(folder, name, place)]
+        yield folder, (os.path.join(folder, one) for one in files if place.reads(one))  # noqa: PTH118 - paths are texts here
 
 
-def files_of(place: Watched, folder: str) -> Iterator[os.DirEntry[str]]:
-    """The files of one folder that matter."""
-    for entry in _entries(folder):
-        if not entry.is_dir(follow_symlinks=False) and place.reads(entry.name):
-            yield entry
+def _is_entered(folder: str, name: str, place: Watched) -> bool:
+    # A virtual environment is not what a server is made of, and larger than all of it.
+    mark = os.path.join(folder, name, "pyvenv.cfg")  # noqa: PTH118 - as above
+    return place.enters(name) and not (place.skips == _BUILT and os.path.exists(mark))  # noqa: PTH110 - as above
 
 
 def signatures(place: Watched) -> dict[str, Signature]:
     """Every file that matters, with what changes when it is saved."""
     files: Iterable[str] = [place.path]
     if os.path.isdir(place.path):  # noqa: PTH112 - as above
-        entries = (entry for folder in folders_of(place) for entry in files_of(place, folder))
-        files = (entry.path for entry in islice(entries, MOST_FILES))
+        files = islice((file for _, inside in walk(place) for file in inside), MOST_FILES)
     known = ((path, signature_of(path)) for path in files)
     return {path: signature for path, signature in known if signature is not None}
 
@@ -133,23 +130,6 @@ def signature_of(path: str) -> Signature | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    """What is in a folder; nothing when it just went away or may not be read."""
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []
-
-
-def _is_entered(entry: os.DirEntry[str], place: Watched) -> bool:
-    if not place.enters(entry.name) or not entry.is_dir(follow_symlinks=False):
-        return False
-    # A virtual environment is not what a server is made of, and larger than all of it.
-    is_environment = place.skips == _BUILT and os.path.exists(f"{entry.path}/pyvenv.cfg")  # noqa: PTH110 - as above
-    return not is_environment
 
 
 # -- File events of the Linux kernel, read without a thread and without a package ----------------
@@ -312,11 +292,11 @@ class NotifiedChanges:
             self.notes.append(f"not all folders are watched: {error.strerror}")
         new = set(self._folders.values()) - known
         return {
-            entry.path
-            for place in self._places
-            for folder in new
-            if folder == place.path or place.sees(folder, is_folder=True)
-            for entry in files_of(place, folder)
+            file
+            for place in (self._places if new else ())
+            for folder, files in walk(place)
+            if folder in new
+            for file in files
         }
 
     def _follow(self) -> None:
@@ -335,7 +315,7 @@ class NotifiedChanges:
             # nearest folder that is tells when it comes.
             parents = map(str, PurePath(place.path).parents)
             yield next(filter(os.path.isdir, parents))
-            for count, folder in enumerate(folders_of(place), 1):
+            for count, (folder, _) in enumerate(walk(place), 1):
                 yield folder
                 note = f"only the first {MOST_FOLDERS} folders of {place.path} are watched"
                 if count == MOST_FOLDERS and note not in self.notes:
@@ -377,4 +357,4 @@ def _is_empty(path: str, place: Watched) -> bool:
     if path == place.path or not os.path.isdir(path):  # noqa: PTH112 - as above
         return False
     below = Watched(path, place.skips, place.hidden, place.endings)
-    return not any(True for folder in folders_of(below) for _ in files_of(below, folder))
+    return not any(True for _, files in walk(below) for _ in files)
