@@ -151,19 +151,14 @@ def repeat_command(arguments: argparse.Namespace, *options: str) -> str:
     return repeat_line(words, arguments)
 
 
-def check_tool_names(wanted: Sequence[str], offered: Sequence[str]) -> None:
+def check_tool_names(wanted: Sequence[str], tools: Iterable[Any]) -> None:
     """Every `--tool` has to be there. Raises UsageError with the name that may have been meant."""
-    known = set(offered)
+    offered = [one["name"] for one in named_items(tools)]
     for name in wanted:
-        if name not in known:
+        if name not in offered:
             near = close_matches(name, offered[:_COMPARED], n=1)
             hint = f"did you mean {near[0]}?" if near else f"it has {len(offered)} others"
             raise UsageError(f"the server has no tool named {name!r}", hint=hint)
-
-
-def named_tools(tools: Iterable[Any]) -> list[str]:
-    """The names of those that have one."""
-    return [one["name"] for one in named_items(tools)]
 
 
 def close_and_say_notes(explored: Explored) -> int:

@@ -11,7 +11,6 @@ from mcptest.commands.server_options import (
     Explored,
     check_tool_names,
     exploring,
-    named_tools,
     out_of_time,
     repeat_command,
 )
@@ -41,7 +40,7 @@ def _audit(arguments: argparse.Namespace, explored: Explored) -> Audit:
     audit = Audit(explored.subject, _order(arguments, explored))
     total = audit.meet()
     if "tools/list" not in audit.offer.problems:
-        check_tool_names(arguments.tool, named_tools(audit.offer.tools))
+        check_tool_names(arguments.tool, audit.offer.tools)
     with live_progress(arguments, total) as progress:
         for item in audit.items():
             progress.finish(item.name, item.name, failed=item.is_bad, reason=item.detail)

@@ -427,7 +427,6 @@ class ToolFuzzer:
         self._left = [range(n, min(n + SLICE, runs)) for n in range(0, runs, SLICE)][::-1]
         self._under_way = 0
         self._slices: list[SliceFuzzer] = []
-        self._hangs = 0
         self._begun = time.monotonic()
         self._found: dict[int, FuzzFinding] = {}
         self._sent = 0
@@ -441,8 +440,7 @@ class ToolFuzzer:
 
         They go out in order: before a slice that ends it all every other one is finished.
         """
-        if not self._left or self._hangs >= MOST_HANGS:
-            self._left = []
+        if not self._left:
             return None
         self._under_way += 1
         return self._left.pop()
@@ -455,10 +453,10 @@ class ToolFuzzer:
         """Keep what came of a slice; whether it was the last that is waited for."""
         self._under_way -= 1
         self._slices.append(sliced)
-        self._hangs += sum(one.was_waited_for for one in sliced.found.values())
         self.calls += sliced.calls
         self.stopped |= sliced.stopped
-        if sliced.stopped or self._hangs >= MOST_HANGS:
+        found = (finding for one in self._slices for finding in one.found.values())
+        if sliced.stopped or sum(one.was_waited_for for one in found) >= MOST_HANGS:
             self._left = []
         return not self._left and not self._under_way
 

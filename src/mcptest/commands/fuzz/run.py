@@ -14,7 +14,6 @@ from mcptest.commands.server_options import (
     Explored,
     check_tool_names,
     exploring,
-    named_tools,
     out_of_time,
     repeat_command,
     subject_for,
@@ -96,7 +95,7 @@ def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> Fu
         order = _order(arguments, explored)
         fuzz = Fuzz(subjects, order)
         total = fuzz.meet()
-        check_tool_names(arguments.tool, named_tools(fuzz.tools))
+        check_tool_names(arguments.tool, fuzz.tools)
         with live_progress(arguments, total) as progress:
 
             def tell(tool: FuzzedTool) -> None:
