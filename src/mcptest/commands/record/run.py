@@ -77,16 +77,11 @@ def _record_tour(arguments: argparse.Namespace, target: Target) -> int:
         report.finish(recorder)
         raise
     is_whole = report.finish(recorder)
-    if unreachable is not None:
-        raise unreachable if recorder.spare_older else SessionCutShortError(unreachable)
+    if unreachable is not None and recorder.spare_older:
+        raise unreachable
+    if unreachable is not None:  # the session had begun: a failure, and not unreachable
+        raise McptestError(unreachable.message, hint=unreachable.hint)
     return ExitCode.OK if is_whole and not report.failed else ExitCode.FAILED
-
-
-class SessionCutShortError(McptestError):
-    """The session had begun, and the server did not stay to its end: a failure, not unreachable."""
-
-    def __init__(self, cause: PeerError) -> None:
-        super().__init__(cause.message, hint=cause.hint)
 
 
 def _call(word: str) -> tuple[str, Mapping[str, Any]]:
