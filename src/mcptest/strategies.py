@@ -20,7 +20,8 @@ from mcptest.probe.properties.message_strategies import (
     responses,
     tool_arguments,
 )
-from mcptest.probe.properties.steps import Crafted, Offer, Step
+from mcptest.probe.properties.steps import Crafted, Step
+from mcptest.session.pages import Offer
 
 __all__ = [
     "Crafted",

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from mcptest.commands.coverage.run import coverage_of
-from mcptest.probe.live_server import OfferedItems
 from mcptest.report.coverage import CoverageReport
+from mcptest.session.pages import Offer
 from mcptest.suite.load import Given
 from tests.support.suites import load_text
 
 SUITE_OF_ONE = b"name: t\nassert_resources: {read: 'x://%s', expect: {not_error: true}}"
-OFFER = OfferedItems(
+OFFER = Offer(
     tools=({"name": "echo"}, {"name": "add"}, "rubbish", {"name": 5}),
     prompts=({"name": "greet"},),
     resources=({"uri": "note://all"},),
@@ -102,6 +102,6 @@ def test_a_hostile_template_takes_no_time() -> None:
         "s.yaml",
         Given(server=True),
     )
-    offer = OfferedItems(templates=({"uriTemplate": template},))
+    offer = Offer(templates=({"uriTemplate": template},))
     report = coverage_of(offer, tests, server="s")
     assert counts(report)[template] == (0, 0)

@@ -9,10 +9,10 @@ from mcptest.commands.fleet.config import OfferedNames
 from mcptest.commands.fleet.run import exit_code_of, hazards_among, notes_on
 from mcptest.commands.fleet.worker import names_of, with_outcome
 from mcptest.core.errors import ExitCode
-from mcptest.probe.live_server import OfferedItems
 from mcptest.report.audit import AuditedTool, AuditReport, Health
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.fleet import FleetServer, ServerOutcome
+from mcptest.session.pages import Offer
 
 WELL = AuditReport(server="a", tools=(AuditedTool(name="t", health=Health.HEALTHY, worked=True),))
 ILL = AuditReport(server="a", tools=(AuditedTool(name="t", health=Health.CRASHED),))
@@ -125,5 +125,5 @@ def test_what_was_not_compared_is_said() -> None:
 
 def test_names_are_taken_as_they_are_and_within_bounds() -> None:
     tools = ({"name": "one"}, {"name": 7}, "no tool", {"name": "x" * 301}, {"name": "one"})
-    offered = names_of(OfferedItems(tools=tools, resources=({"uri": "file:///1"},)))
+    offered = names_of(Offer(tools=tools, resources=({"uri": "file:///1"},)))
     assert offered == OfferedNames(("one",), (), ("file:///1",), left_out=1)

@@ -128,11 +128,15 @@ def test_the_root_imports_nothing_but_the_command_line() -> None:
 
 
 def test_the_strategies_stand_on_the_properties_and_are_imported_by_nobody() -> None:
-    """They are a face for the tests of others: what they show lives in `probe.properties`."""
+    """They are a face for the tests of others: what they show lives in `probe.properties`.
+
+    But for what a server offers, which every command reads in the same form.
+    """
     (module,) = (module for module in modules() if module.name == STRATEGIES)
     ours = [name for _, name in imports_of(module) if name.startswith("mcptest.")]
     assert ours
     below = {"mcptest.probe.properties", "mcptest.schema", "mcptest.core"}
+    below.add("mcptest.session.pages")
     assert all(within(name, below) for name in ours)
     users = {each.name for each in modules() for _, name in imports_of(each) if name == STRATEGIES}
     assert users == set()

@@ -36,7 +36,7 @@ def needing(**properties: Any) -> dict[str, Any]:
 
 def values(tools: list[Any], order: Order = ORDER, **more: Any) -> dict[str, Any]:
     working = more.pop("working", frozenset(str(one.get("name")) for one in tools))
-    return learned_values(order, Lists(tools=tools, **more), working)
+    return learned_values(order, Lists(tools=tuple(tools), **more), working)
 
 
 def frames(*exchanges: tuple[str, Any, Any]) -> list[AnyRecord]:
@@ -63,19 +63,19 @@ def test_the_pages_of_a_list_are_put_together_and_lead_to_their_tools() -> None:
     assert [one["name"] for one in lists.tools] == ["a", "b"]
     assert lists.page_cursor == "two"
     assert lists.page_of_tool == {"b": "two"}
-    assert lists.prompts == [{"name": "p"}]
+    assert lists.prompts == ({"name": "p"},)
 
 
 @pytest.mark.parametrize("result", [[], 7, None, {"tools": 7}, {"tools": {"a": 1}}, {}])
 def test_a_list_that_is_none_gives_nothing(result: Any) -> None:
-    assert lists_on(frames(("tools/list", {}, result))).tools == []
+    assert lists_on(frames(("tools/list", {}, result))).tools == ()
 
 
 # -- which tools may be called -------------------------------------------------------------------
 
 
 def names(tools: list[Any], order: Order = ORDER) -> list[str]:
-    lists = Lists(tools=tools)
+    lists = Lists(tools=tuple(tools))
     return [one.name for one in callable_tools(order, lists, fixtures_of(order, lists))]
 
 
@@ -125,7 +125,7 @@ def test_what_the_user_calls_a_fixture_wins() -> None:
 
 
 def test_a_name_that_nobody_gave_out_differs_from_all_that_are_listed() -> None:
-    lists = Lists(tools=[tool("mcptest_no_such_tool"), tool("mcptest_no_such_toolx")])
+    lists = Lists(tools=(tool("mcptest_no_such_tool"), tool("mcptest_no_such_toolx")))
     chosen = chosen_values(Revision.V2026_07_28, "server/discover", lists)
     assert chosen["unknown_tool"] == "mcptest_no_such_toolxx"
 

@@ -21,12 +21,12 @@ from mcptest.probe.properties.steps import (
     AskStep,
     Connect,
     Notify,
-    Offer,
     PageStep,
     Relate,
     Steps,
 )
 from mcptest.report.property import Way
+from mcptest.session.pages import Offer
 from mcptest.transport.target import DEMO
 
 FOUND = Violation(way=Way.RULE, rule="MSG-009")

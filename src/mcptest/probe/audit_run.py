@@ -16,7 +16,7 @@ from mcptest.core.errors import PeerError
 from mcptest.core.message import json_type
 from mcptest.core.safe_text import show
 from mcptest.probe.hint_checks import Verifier, claimed
-from mcptest.probe.live_server import OfferedItems, OutcomeKind, RequestOutcome, Subject, head_of
+from mcptest.probe.live_server import OutcomeKind, RequestOutcome, Subject, head_of
 from mcptest.report.audit import (
     ITEM_TYPES,
     ONLY_AS_TASK,
@@ -42,6 +42,7 @@ from mcptest.schema.plausible import (
     template_variables,
 )
 from mcptest.session.connection import Stopped
+from mcptest.session.pages import ITEM_NAMES, Offer
 from mcptest.session.tool_safety import runs_only_as_task, why_not
 from mcptest.suite.observed import text_of
 
@@ -89,7 +90,7 @@ class Audit:
     def __init__(self, subject: Subject, order: AuditOrder) -> None:
         self._subject = subject
         self._order = order
-        self._offer = OfferedItems()
+        self._offer = Offer()
         self._items: list[AuditItem] = []
         self._notes: list[str] = []
         self._reads: Counter[ItemKind] = Counter()
@@ -97,7 +98,7 @@ class Audit:
         self.interrupted = False
 
     @property
-    def offer(self) -> OfferedItems:
+    def offer(self) -> Offer:
         return self._offer
 
     def meet(self) -> int:
@@ -161,15 +162,9 @@ class Audit:
 
     def _plan(self) -> Iterator[tuple[ItemKind, str, Mapping[str, Any]]]:
         offer, wanted = self._offer, self._order.tools
-        lists: tuple[tuple[ItemKind, tuple[Any, ...], str], ...] = (
-            ("tool", offer.tools, "name"),
-            ("prompt", offer.prompts, "name"),
-            ("resource", offer.resources, "uri"),
-            ("template", offer.templates, "uriTemplate"),
-        )
-        for kind, items, member in lists[:1] if wanted else lists:
-            for item in items:
-                name = _named(item, member)
+        for kind, (method, items) in zip(ITEM_TYPES, offer.lists.items(), strict=True):
+            for item in items if kind == "tool" or not wanted else ():
+                name = _named(item, ITEM_NAMES[method])
                 if not wanted or name in wanted:
                     yield kind, name, item if isinstance(item, dict) else {}
 

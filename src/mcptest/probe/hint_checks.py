@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from mcptest.core.safe_text import show
-from mcptest.probe.live_server import OfferedItems, Subject
+from mcptest.probe.live_server import Subject
 from mcptest.report.audit import Claim
-from mcptest.session.pages import named_items
+from mcptest.session.pages import Offer, named_items
 from mcptest.session.tool_safety import hints_of
 
 _READS = 20
@@ -73,12 +73,9 @@ class Sight(msgspec.Struct, frozen=True):
 def looked(subject: Subject, fixture: Path | None, without: frozenset[str]) -> Sight:
     """What can be seen of the server now; `without` names lists that are too long for that."""
     offer = subject.offer(without=without)
-    seen = {
-        "the list of tools": _digest(offer.tools),
-        "the list of prompts": _digest(offer.prompts),
-        "the list of resources": _digest(offer.resources),
-        "the list of resource templates": _digest(offer.templates),
-    }
+    names = ("tools", "prompts", "resources", "resource templates")
+    lists = zip(names, offer.lists.values(), strict=True)
+    seen = {f"the list of {name}": _digest(items) for name, items in lists}
     for resource in named_items(offer.resources, "uri")[:_READS]:
         outcome = subject.ask("resources/read", {"uri": resource["uri"]})
         if outcome.reply is not None and outcome.reply.ok:
@@ -122,7 +119,7 @@ class Verifier:
     def __init__(
         self,
         subject: Subject,
-        offer: OfferedItems,
+        offer: Offer,
         fixture: Path | None,
         witnesses: Sequence[str] = (),
     ) -> None:
@@ -130,14 +127,8 @@ class Verifier:
         self._subject = subject
         self._fixture = fixture
         self._witnesses = tuple(witnesses)
-        lists = {
-            "tools/list": offer.tools,
-            "prompts/list": offer.prompts,
-            "resources/list": offer.resources,
-            "resources/templates/list": offer.templates,
-        }
         # Else a long list would be read once for each of its own items.
-        self._without = frozenset(name for name, one in lists.items() if len(one) > _LONG_LIST)
+        self._without = frozenset(one for one, has in offer.lists.items() if len(has) > _LONG_LIST)
         self._restless: set[str] = set()
         """What was seen to change by itself."""
         self._last: Sight | None = None

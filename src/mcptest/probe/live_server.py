@@ -24,7 +24,7 @@ from mcptest.session.answers import Answers
 from mcptest.session.client import Client, Reply
 from mcptest.session.live import LiveSession
 from mcptest.session.meeting import ASKED_FOR, Met
-from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages
+from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, Offer
 from mcptest.session.tape import Tape
 from mcptest.transport.files import claim_folder
 from mcptest.transport.recorder import Recorder
@@ -141,17 +141,6 @@ def head_of(target: Target, info: Mapping[str, Any], met: Met, begun: float) -> 
 _BYTES_SHOWN = 64 * 1024
 _REMARKS_KEPT = 20
 _METHOD_NOT_FOUND = -32601
-
-
-class OfferedItems(msgspec.Struct, frozen=True):
-    """Everything that a server lists, as it came."""
-
-    tools: tuple[Any, ...] = ()
-    prompts: tuple[Any, ...] = ()
-    resources: tuple[Any, ...] = ()
-    templates: tuple[Any, ...] = ()
-    problems: Mapping[str, str] = {}
-    """Lists that could not be read to their end, with the reason."""
 
 
 class Subject:
@@ -349,7 +338,7 @@ class Subject:
 
     # -- what there is ---------------------------------------------------------------------
 
-    def offer(self, *, without: Collection[str] = ()) -> OfferedItems:
+    def offer(self, *, without: Collection[str] = ()) -> Offer:
         """Every page of every list that the server declares. Raises PeerError when unreachable.
 
         `without` names methods that are not asked.
@@ -366,13 +355,7 @@ class Subject:
                 continue
             if problem := self._walk(method, found[method]):
                 problems[method] = problem
-        return OfferedItems(
-            tools=tuple(found["tools/list"]),
-            prompts=tuple(found["prompts/list"]),
-            resources=tuple(found["resources/list"]),
-            templates=tuple(found["resources/templates/list"]),
-            problems=problems,
-        )
+        return Offer.of(found, problems=problems)
 
     def _walk(self, method: str, found: list[Any]) -> str:
         """Read one list into `found`; says what went wrong."""

@@ -22,7 +22,6 @@ from mcptest.core.redaction import (
 )
 from mcptest.core.safe_text import show
 from mcptest.probe.audit_run import REFUSES_MADE_UP
-from mcptest.probe.live_server import OfferedItems
 from mcptest.report.audit import ONLY_AS_TASK, AuditItem, AuditReport, Health
 from mcptest.report.starter_files import PlacedFile
 from mcptest.schema.plausible import (
@@ -32,7 +31,7 @@ from mcptest.schema.plausible import (
     prompt_arguments,
     template_variables,
 )
-from mcptest.session.pages import named_items
+from mcptest.session.pages import Offer, named_items
 from mcptest.session.tool_safety import runs_only_as_task, why_not
 from mcptest.suite.starters import (
     SCHEMA_FILE,
@@ -49,7 +48,7 @@ _MADE_UP = "put in real values"
 
 
 def starters_of_offer(
-    offer: OfferedItems, *, include_writes: bool, ground: FixturePaths | None = None
+    offer: Offer, *, include_writes: bool, ground: FixturePaths | None = None
 ) -> Iterator[Starter]:
     """A test for each item, none of which was called. What may write is marked to be skipped."""
     for tool in named_items(offer.tools):

@@ -7,8 +7,8 @@ pages of a list together take no longer than one request may: a page each moment
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
@@ -26,6 +26,13 @@ LIST_CAPABILITIES: Final = {
     "resources/templates/list": "resources",
 }
 """The capability that declares each list."""
+ITEM_NAMES: Final = {
+    "tools/list": "name",
+    "prompts/list": "name",
+    "resources/list": "uri",
+    "resources/templates/list": "uriTemplate",
+}
+"""The member by which an item of each list is known."""
 
 LONGEST_CURSOR = 1024 * 1024
 """Each is remembered, and sent: one that grows from page to page would fill the memory."""
@@ -36,6 +43,47 @@ Answer = TypeVar("Answer")
 def named_items(items: Iterable[Any], member: str = "name") -> list[dict[str, Any]]:
     """Those of a list that can be asked for: objects with a text in the member that names them."""
     return [one for one in items if isinstance(one, dict) and isinstance(one.get(member), str)]
+
+
+def is_declared(path: str, capabilities: Mapping[str, Any]) -> bool:
+    """Whether a capability is declared; a dot leads inside: `tools.listChanged`."""
+    value: Any = capabilities
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value is not None and value is not False
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What a server declares and lists, as it came."""
+
+    tools: tuple[Any, ...] = ()
+    prompts: tuple[Any, ...] = ()
+    resources: tuple[Any, ...] = ()
+    templates: tuple[Any, ...] = ()
+    capabilities: Mapping[str, Any] = {}
+    problems: Mapping[str, str] = {}
+    """Lists that could not be read to their end, by their method, with the reason."""
+
+    @classmethod
+    def of(cls, lists: Mapping[str, Iterable[Any]], **more: Any) -> Self:
+        """With what each list has, by its method."""
+        tools, prompts, resources, templates = (
+            tuple(lists.get(method, ())) for method in LIST_CAPABILITIES
+        )
+        return cls(tools, prompts, resources, templates, **more)
+
+    @property
+    def lists(self) -> dict[str, tuple[Any, ...]]:
+        """What each list has, by its method."""
+        parts = (self.tools, self.prompts, self.resources, self.templates)
+        return dict(zip(LIST_CAPABILITIES, parts, strict=True))
+
+    def declares(self, path: str) -> bool:
+        return is_declared(path, self.capabilities)
+
+    def names(self, part: str, member: str = "name") -> tuple[str, ...]:
+        """The usable names in one of the lists."""
+        return tuple(one[member] for one in named_items(getattr(self, part), member))
 
 
 class EndlessPages(PeerError):  # noqa: N818 - a fact about a list

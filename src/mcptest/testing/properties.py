@@ -17,12 +17,13 @@ from mcptest.core.verdict import Severity
 from mcptest.probe.properties import need_hypothesis
 from mcptest.report.property import Counterexample, PropertyReport, counterexample_lines
 from mcptest.report.terminal import Style
+from mcptest.session.pages import Offer
 from mcptest.testing.serving import Server
 
 if TYPE_CHECKING:
     from mcptest.probe.properties.example_judge import PlayBench
     from mcptest.probe.properties.property_catalogue import PropertyOrder
-    from mcptest.probe.properties.steps import Crafted, Offer, Step, Steps
+    from mcptest.probe.properties.steps import Crafted, Step, Steps
 
     Drawn: TypeAlias = Crafted | Sequence[Step]
 

@@ -17,7 +17,6 @@ from mcptest.commands.reporting import conclude
 from mcptest.commands.server_options import close_and_say_notes, exploring
 from mcptest.core.errors import UsageError
 from mcptest.core.safe_text import show
-from mcptest.probe.live_server import OfferedItems
 from mcptest.report.coverage import (
     CoverageKinds,
     CoverageReport,
@@ -26,7 +25,7 @@ from mcptest.report.coverage import (
     Unknown,
 )
 from mcptest.report.head import ITEM_KINDS, ItemKind
-from mcptest.session.pages import named_items
+from mcptest.session.pages import ITEM_NAMES, Offer
 from mcptest.suite.load import load_suites
 from mcptest.suite.model import (
     CompletionBlock,
@@ -72,13 +71,6 @@ def _kinds(words: str) -> tuple[ItemKind, ...]:
     return tuple(kinds[word] for word in wanted)
 
 
-_MEMBERS: dict[ItemKind, str] = {
-    "tool": "name",
-    "prompt": "name",
-    "resource": "uri",
-    "template": "uriTemplate",
-}
-"""By which an item is known."""
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
 _KINDS_OF_TOOL_BLOCKS = (ToolBlock, SamplingBlock, LoggingBlock, NotificationsBlock)
 _LONGEST_URI = 4_000
@@ -86,7 +78,7 @@ _UNKNOWN_KEPT = 100
 
 
 def coverage_of(
-    offer: OfferedItems,
+    offer: Offer,
     tests: Collection[Test],
     *,
     server: str,
@@ -94,10 +86,8 @@ def coverage_of(
     threshold: float | None = None,
 ) -> CoverageReport:
     """Count for each item the tests that assert on it."""
-    offered = {
-        kind: dict.fromkeys(one[member] for one in named_items(getattr(offer, f"{kind}s"), member))
-        for kind, member in _MEMBERS.items()
-    }
+    members = zip(ITEM_KINDS, ITEM_NAMES.values(), strict=True)
+    offered = {kind: dict.fromkeys(offer.names(f"{kind}s", member)) for kind, member in members}
     templates = [(name, _EXPRESSION.split(name)) for name in offered["template"]]
     running: Counter[tuple[ItemKind, str]] = Counter()
     skipped: Counter[tuple[ItemKind, str]] = Counter()

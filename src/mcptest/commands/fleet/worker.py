@@ -33,11 +33,11 @@ from mcptest.probe.audit_run import Audit, AuditOrder
 from mcptest.probe.compliance.block import exit_code_for, min_grade_gate
 from mcptest.probe.compliance.judging import judge_server
 from mcptest.probe.compliance.site import Order
-from mcptest.probe.live_server import OfferedItems, Subject
+from mcptest.probe.live_server import Subject
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.fleet import FleetServer, ServerOutcome
 from mcptest.session.connection import Stopped
-from mcptest.session.pages import named_items
+from mcptest.session.pages import Offer
 from mcptest.transport.interrupt import end_everything
 
 # -- The unit of work of a fleet -----------------------------------------------------------------
@@ -188,12 +188,12 @@ def _audited(
     return Found(replace(row, audit=report), names_of(audit.offer))
 
 
-def names_of(offer: OfferedItems) -> OfferedNames:
+def names_of(offer: Offer) -> OfferedNames:
     """What is compared with other servers: the names, as many as can be kept."""
     kept: list[tuple[str, ...]] = []
     left_out = 0
-    for items, member in ((offer.tools, "name"), (offer.prompts, "name"), (offer.resources, "uri")):
-        names = dict.fromkeys(item[member] for item in named_items(items, member))
+    for part, member in (("tools", "name"), ("prompts", "name"), ("resources", "uri")):
+        names = dict.fromkeys(offer.names(part, member))
         short = tuple(name for name in names if len(name) <= _LONGEST_NAME)[:_MOST_NAMES]
         left_out += len(names) - len(short)
         kept.append(short)

@@ -25,7 +25,7 @@ from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.message import ABSENT, Kind
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
-from mcptest.probe.live_server import OfferedItems, RequestOutcome, Subject, head_of
+from mcptest.probe.live_server import RequestOutcome, Subject, head_of
 from mcptest.report.lint import LintReport, rule_lines
 from mcptest.report.problems import problems_of
 from mcptest.report.progress import Progress
@@ -35,6 +35,7 @@ from mcptest.rules.lint.linter import TRIALS, Called, chosen_rules, lint, lint_c
 from mcptest.rules.lint.surface import Surface, surface_of
 from mcptest.schema.plausible import input_for
 from mcptest.session.connection import Stopped
+from mcptest.session.pages import Offer
 from mcptest.session.tool_safety import is_safe
 from mcptest.transport.files import LARGEST_INPUT, read_input, unreadable
 from mcptest.transport.interrupt import stopping_on_signals
@@ -128,7 +129,7 @@ def _from_server(
         called, notes = _findings_of_calls(arguments, explored, offer, rules, limits)
         subject.close()  # only now it is known whether its capture is whole
         mask = subject.masker.text
-    surface = surface_of(*map(list, (offer.tools, offer.prompts, offer.resources, offer.templates)))
+    surface = surface_of(*offer.lists.values())
     return LintReport(
         **head_of(explored.target, info, met, begun),
         **_counts(surface),
@@ -142,7 +143,7 @@ def _from_server(
 def _findings_of_calls(
     arguments: argparse.Namespace,
     explored: Explored,
-    offer: OfferedItems,
+    offer: Offer,
     rules: Sequence[LintRule],
     limits: LintLimits,
 ) -> tuple[list[LintFinding], list[str]]:
@@ -174,7 +175,7 @@ def _repeat(arguments: argparse.Namespace) -> str:
 
 
 def called_tools(
-    subject: Subject, offer: OfferedItems, *, often: bool, progress: Progress
+    subject: Subject, offer: Offer, *, often: bool, progress: Progress
 ) -> Iterator[Called]:
     """Call every tool that says that it only reads, once or several times, with the same input."""
     for tool in offer.tools:

@@ -22,6 +22,7 @@ from mcptest.rules.corpus.probes import (
     fill_check,
     placeholders,
 )
+from mcptest.session.pages import is_declared
 from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck
 from mcptest.wire.envelope import decode
@@ -124,14 +125,6 @@ class ProbeSeen(msgspec.Struct, frozen=True, kw_only=True):
         return is_declared(path, self.capabilities)
 
 
-def is_declared(path: str, capabilities: Mapping[str, Any]) -> bool:
-    """Whether a capability is declared; a dot leads inside: `tools.listChanged`."""
-    value: Any = capabilities
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value is not None and value is not False
-
-
 Fact: TypeAlias = Callable[[ProbeSeen], Any]
 
 
@@ -151,12 +144,6 @@ def answers_to(identifier: Any, records: Iterator[AnyRecord]) -> Iterator[Messag
     for message, _ in messages_of_server(records):
         if message.is_answer and id_key(message.id) == wanted:
             yield message
-
-
-def named_items(items: Sequence[Any], member: str = "name") -> list[str]:
-    """The names in a list, in their order; what has none is left out."""
-    names = [item.get(member) for item in items if isinstance(item, dict)]
-    return [name for name in names if isinstance(name, str)]
 
 
 _AT_WORK = frozenset({"tools/call", "tasks/result"})

@@ -22,7 +22,7 @@ from mcptest.rules.corpus.probes import well_known
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.schema.validation import CompiledSchema, SchemaError
 from mcptest.session.client import Client
-from mcptest.session.pages import LIST_MEMBERS, Listed, distinct, list_items
+from mcptest.session.pages import LIST_MEMBERS, Listed, Offer, distinct, list_items
 from mcptest.session.tape import answered_requests
 from mcptest.session.tool_safety import may_call, task_support
 from mcptest.suite.sent_message import SentCheck
@@ -30,16 +30,12 @@ from mcptest.wire.envelope import decode
 from mcptest.wire.mcp_headers import PARAM_PREFIX, annotation_problems, header_annotations
 
 
-class Lists(msgspec.Struct):
+class Lists(Offer, frozen=True):
     """Everything that the server listed, as it came, objects only."""
 
-    tools: list[dict[str, Any]] = []
-    prompts: list[dict[str, Any]] = []
-    resources: list[dict[str, Any]] = []
-    templates: list[dict[str, Any]] = []
     page_cursor: str | None = None
     """What leads to the second page of tools."""
-    page_of_tool: dict[str, str] = {}
+    page_of_tool: Mapping[str, str] = {}
     """The cursor of its page, for tools that are not on the first."""
 
 
@@ -56,24 +52,19 @@ def list_through(ask: Callable[[SentCheck], Asked], method: str, seconds: float)
 
 def lists_on(records: Sequence[AnyRecord]) -> Lists:
     """What the answers to list requests hold."""
-    found = Lists()
-    members = {
-        "tools/list": found.tools,
-        "prompts/list": found.prompts,
-        "resources/list": found.resources,
-        "resources/templates/list": found.templates,
-    }
+    found: dict[str, list[dict[str, Any]]] = {method: [] for method in LIST_MEMBERS}
+    page_of_tool: dict[str, str] = {}
+    page_cursor = None
     for method, params, result in _answered(records):
         items = [one for one in listed(result.get(LIST_MEMBERS[method])) if isinstance(one, dict)]
-        members[method].extend(items)
+        found[method] += items
         cursor, following = params.get("cursor"), result.get("nextCursor")
         if method == "tools/list" and isinstance(cursor, str):
-            found.page_of_tool.update((str(one.get("name")), cursor) for one in items)
+            page_of_tool.update((str(one.get("name")), cursor) for one in items)
         elif method == "tools/list" and isinstance(following, str):
-            found.page_cursor = following
-    for items in members.values():
-        items[:] = distinct(items)  # pages may be asked for again
-    return found
+            page_cursor = following
+    lists = {method: distinct(items) for method, items in found.items()}  # pages come again
+    return Lists.of(lists, page_cursor=page_cursor, page_of_tool=page_of_tool)
 
 
 def listed(items: Any) -> list[Any]:
@@ -356,9 +347,8 @@ def learn(site: Site, conversation: Conversation | None) -> PeerError | None:
             site.alive_method = next(answered, "")
         site.hung_tools.update(unanswered_calls(conversation.tape.records))
         working = try_tools(conversation, tools_to_try(site.order, lists, site.hung_tools))
-    answering = msgspec.structs.replace(
-        lists, tools=[one for one in lists.tools if str(one.get("name")) not in site.hung_tools]
-    )
+    tools = (one for one in lists.tools if str(one.get("name")) not in site.hung_tools)
+    answering = msgspec.structs.replace(lists, tools=tuple(tools))
     site.known = {
         **chosen_values(site.revision, site.alive_check.method, lists),
         **learned_values(site.order, answering, frozenset(working)),
@@ -368,7 +358,7 @@ def learn(site: Site, conversation: Conversation | None) -> PeerError | None:
         site.hung_values = frozenset(all_values.keys() - site.known.keys())
     site.page_of_tool = lists.page_of_tool
     # Tools whose arguments travel as HTTP headers too must be known when they are called.
-    site.header_schemas.learn("tools/list", {"tools": lists.tools})
+    site.header_schemas.learn("tools/list", {"tools": list(lists.tools)})
     return error
 
 

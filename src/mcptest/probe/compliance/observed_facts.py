@@ -18,10 +18,9 @@ from mcptest.probe.compliance.course import (
     Unobserved,
     answers_to,
     messages_of_server,
-    named_items,
 )
 from mcptest.rules.protocol import CHANGE_NOTIFICATIONS, SUBSCRIPTION_ID, member_at
-from mcptest.session.pages import LIST_MEMBERS
+from mcptest.session.pages import ITEM_NAMES, LIST_MEMBERS, named_items
 from mcptest.suite.matching import json_equal
 from mcptest.wire.envelope import decode
 from mcptest.wire.mcp_headers import annotation_problems, header_annotations, media_type
@@ -194,12 +193,13 @@ def unasked_answer(taken: Taken) -> Message | None:
     return None
 
 
-_NAMED_BY = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
 _TOOLS = "tools/list"
 
 
 def _names(items: Sequence[Any], method: str = _TOOLS) -> list[str]:
-    return named_items(items, _NAMED_BY.get(method, "name"))
+    """In their order; what has none is left out."""
+    member = ITEM_NAMES[method]
+    return [one[member] for one in named_items(items, member)]
 
 
 @fact("lists_on_two_connections", "differing")

@@ -29,7 +29,6 @@ from mcptest.probe.compliance.course import (
     Course,
     Taken,
     Unobserved,
-    is_declared,
     messages_of_server,
     set_going,
 )
@@ -51,7 +50,13 @@ from mcptest.probe.compliance.questions import slow_machine
 from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Action, Probe, ProbeStep, StepOptions, placeholders
 from mcptest.session.connection import Pending
-from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, walk_pages
+from mcptest.session.pages import (
+    LIST_CAPABILITIES,
+    LIST_MEMBERS,
+    EndlessPages,
+    is_declared,
+    walk_pages,
+)
 from mcptest.session.tape import Room, Tape
 from mcptest.suite.model import Expectation
 from mcptest.suite.observed import SeenExchange

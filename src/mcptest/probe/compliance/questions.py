@@ -25,11 +25,12 @@ from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show, show_lines
 from mcptest.core.verdict import Outcome, Side
 from mcptest.probe.compliance.conversation import Asked, Conversation, is_odd, may_change_era
-from mcptest.probe.compliance.course import Purpose, is_declared, set_going, shared
+from mcptest.probe.compliance.course import Purpose, set_going, shared
 from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Placeholder, fill, fill_check, placeholders, well_known
 from mcptest.rules.corpus.reader import VersionCorpus
 from mcptest.rules.corpus.registry import BESIDE, Condition, CorpusRule, Expected, Needs
+from mcptest.session.pages import is_declared
 from mcptest.suite.model import Expectation
 from mcptest.suite.sent_message import SentCheck
 

@@ -13,12 +13,17 @@ from msgspec.structs import replace
 from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.revision import Era, Revision
 from mcptest.probe.properties.property_catalogue import KnownServer, PropertyOrder
-from mcptest.probe.properties.steps import Offer
 from mcptest.session.client import Client
 from mcptest.session.connection import Connection, Stopped
 from mcptest.session.live import LiveSession
 from mcptest.session.meeting import Met
-from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, named_items
+from mcptest.session.pages import (
+    LIST_CAPABILITIES,
+    LIST_MEMBERS,
+    EndlessPages,
+    Offer,
+    named_items,
+)
 from mcptest.session.tape import Room, Tape
 from mcptest.session.tool_safety import may_call, runs_only_as_task
 
@@ -134,13 +139,7 @@ class ExampleServer:
             if self.offer is None:
                 lists = {method: self._list(client, method) for method in LIST_CAPABILITIES}
                 self.info = dict(client.server.info)
-                self.offer = Offer(
-                    tools=lists["tools/list"],
-                    prompts=lists["prompts/list"],
-                    resources=lists["resources/list"],
-                    templates=lists["resources/templates/list"],
-                    capabilities=client.server.capabilities,
-                )
+                self.offer = Offer.of(lists, capabilities=client.server.capabilities)
             elif self.offer.tools:
                 self._list(client, "tools/list")
         except BaseException:

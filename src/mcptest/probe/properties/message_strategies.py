@@ -28,7 +28,6 @@ from mcptest.probe.properties.steps import (
     Crafted,
     Disconnect,
     Notify,
-    Offer,
     PageStep,
     Step,
     Subscribe,
@@ -57,7 +56,7 @@ from mcptest.schema.near_valid import (
     near_valid_cases,
 )
 from mcptest.schema.shapes.table import MethodShapes, message_table
-from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, named_items
+from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, Offer, named_items
 
 # -- Arguments of tools --------------------------------------------------------------------------
 

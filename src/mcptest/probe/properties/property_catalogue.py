@@ -10,7 +10,7 @@ import msgspec
 
 from mcptest.core.limits import Deadline
 from mcptest.core.revision import Revision
-from mcptest.probe.properties.steps import Offer
+from mcptest.session.pages import Offer
 from mcptest.transport.target import Target
 
 

@@ -25,7 +25,8 @@ from mcptest.probe.properties.message_strategies import (
     tool_arguments,
 )
 from mcptest.probe.properties.property_catalogue import KnownServer
-from mcptest.probe.properties.steps import AskStep, Connect, Crafted, Offer, Relate, Steps, send_of
+from mcptest.probe.properties.steps import AskStep, Connect, Crafted, Relate, Steps, send_of
+from mcptest.session.pages import Offer
 
 _NOT_BY_SHAPE: Final = frozenset({"initialize", "subscriptions/listen"})
 """A session begins once, and a subscription is answered at its end: these are for conversations."""

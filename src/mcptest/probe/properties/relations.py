@@ -18,12 +18,12 @@ from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.probe.hint_checks import Verifier
-from mcptest.probe.live_server import OfferedItems, OutcomeKind, Subject
+from mcptest.probe.live_server import OutcomeKind, Subject
 from mcptest.probe.properties.example_judge import Violation
 from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.steps import Relate, Steps
 from mcptest.report.property import Way
-from mcptest.session.pages import named_items
+from mcptest.session.pages import Offer, named_items
 from mcptest.suite.matching import json_equal
 
 _SEVERITIES = {"argument-order": Severity.SHOULD}
@@ -90,7 +90,7 @@ class RelationBench:
         return (Violation(way=Way.RELATION, title=title, severity=severity, message=why),)
 
     @cached_property
-    def _offer(self) -> OfferedItems:
+    def _offer(self) -> Offer:
         return self._subject.offer()
 
     @cached_property
@@ -138,7 +138,7 @@ class RelationBench:
                     return f"the list of {name} is not the same on a second connection"
         return ""
 
-    def _offer_of_another(self) -> OfferedItems:
+    def _offer_of_another(self) -> Offer:
         try:
             with self._another() as beside:
                 return beside.offer()

@@ -14,7 +14,6 @@ import msgspec
 
 from mcptest.core.message import ABSENT
 from mcptest.core.safe_text import show
-from mcptest.session.pages import named_items
 
 _SHOWN = 80
 _LONG = 160
@@ -285,27 +284,3 @@ def requests_of(step: Step) -> int:
 
 def _text(params: Mapping[str, Any]) -> str:
     return show(encoded_message(params).decode(), _SHOWN)
-
-
-# -- What a server offers, as far as it decides what may be asked of it --------------------------
-
-
-class Offer(msgspec.Struct, frozen=True):
-    """The lists of one server. Whoever makes it leaves out the tools that must not be called."""
-
-    tools: tuple[Any, ...] = ()
-    prompts: tuple[Any, ...] = ()
-    resources: tuple[Any, ...] = ()
-    templates: tuple[Any, ...] = ()
-    capabilities: Mapping[str, Any] = {}
-
-    def declares(self, capability: str) -> bool:
-        """Whether the capability is there: `tools`, `resources.subscribe`."""
-        found: Any = self.capabilities
-        for part in capability.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        return found is not None and found is not False
-
-    def names(self, part: str, member: str = "name") -> tuple[str, ...]:
-        """The usable names in one of the lists."""
-        return tuple(one[member] for one in named_items(getattr(self, part), member))

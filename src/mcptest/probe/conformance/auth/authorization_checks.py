@@ -56,8 +56,8 @@ from mcptest.probe.conformance.scenario import (
     verdict,
     worst,
 )
-from mcptest.servers.http_connection import LOOPBACK_NAMES
 from mcptest.servers.scripted.script import MCP, Obj
+from mcptest.transport.listener import LOOPBACK
 
 OK, CREATED, REDIRECTED = 200, 201, 302
 _APPLICATION_TYPES = ("native", "web")
@@ -528,7 +528,7 @@ def _unsafe_return(authorization: Visited) -> str:
     target, fine = authorization.query.get("redirect_uri", ""), False
     with contextlib.suppress(ValueError):
         parts = urlsplit(target)
-        fine = parts.scheme == "https" or parts.hostname in LOOPBACK_NAMES
+        fine = parts.scheme == "https" or parts.hostname in LOOPBACK
     return "" if fine else f"redirect_uri {shown(target)} is neither https nor on this machine"
 
 

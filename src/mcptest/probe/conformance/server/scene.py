@@ -13,7 +13,6 @@ from mcptest.core.message import Kind, Message, id_key, json_type
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import Asked, Conversation, Started, trouble_of
-from mcptest.probe.compliance.course import is_declared
 from mcptest.probe.compliance.site import Site
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
@@ -27,6 +26,7 @@ from mcptest.probe.conformance.scenario import (
 )
 from mcptest.rules.protocol import SUBSCRIPTION_ID
 from mcptest.schema.plausible import plausible_arguments
+from mcptest.session.pages import ITEM_NAMES, Offer
 from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck, SentHttpRequest
 from mcptest.wire.envelope import decode
@@ -42,30 +42,12 @@ _SHOWN = 160
 _EXCERPT = 400
 
 
-class ServerOffer(msgspec.Struct, frozen=True):
+class ServerOffer(Offer, frozen=True):
     """What the server declares and lists, learned once for all scenarios."""
-
-    capabilities: Mapping[str, Any] = {}
-    lists: Mapping[str, tuple[Any, ...]] = {}
-    """What each list has, by its method."""
-    endless: tuple[str, ...] = ()
-    """Which lists could not be read to their end, and why."""
-
-    def declares(self, path: str) -> bool:
-        """`resources.subscribe`: each part is there, and none of them is false."""
-        return is_declared(path, self.capabilities)
 
     def has(self, kind: str, name: str) -> bool:
         """Whether it is listed: a `tool`, a `prompt` or a `resource`."""
-        key = "uri" if kind == "resource" else "name"
-        return any(inside(one, key) == name for one in self.listed(f"{kind}s/list"))
-
-    def listed(self, method: str) -> tuple[Any, ...]:
-        return self.lists.get(method, ())
-
-    @property
-    def tools(self) -> tuple[Any, ...]:
-        return self.listed("tools/list")
+        return name in self.names(f"{kind}s", ITEM_NAMES[f"{kind}s/list"])
 
     def input_schema(self, tool: str) -> Mapping[str, Any]:
         """Of a tool that is listed; empty when it has none."""
@@ -74,9 +56,7 @@ class ServerOffer(msgspec.Struct, frozen=True):
 
     def prompt_arguments(self, prompt: str) -> dict[str, bool]:
         """The arguments of a prompt that is listed, and whether each is required."""
-        named = next(
-            (one for one in self.listed("prompts/list") if inside(one, "name") == prompt), None
-        )
+        named = next((one for one in self.prompts if inside(one, "name") == prompt), None)
         return {
             str(about.get("name")): about.get("required") is True
             for about in listed(inside(named, "arguments"))

@@ -25,8 +25,8 @@ from mcptest.probe.conformance.scenario import (
 )
 from mcptest.probe.conformance.server.scene import Heard, ScenarioStage, Scene, ServerScript
 from mcptest.schema.plausible import plausible_arguments
-from mcptest.servers.http_connection import LOOPBACK_NAMES
 from mcptest.session.tool_safety import is_safe
+from mcptest.transport.listener import LOOPBACK
 
 _STRANGER = "evil.example.com"
 _STREAMS = ("first", "second", "third")
@@ -124,7 +124,7 @@ def _all_deliver(scene: Scene) -> CheckFinding:
 def _knock(stage: ScenarioStage) -> None:
     """Once as a page of another site would, once as a client on this machine does."""
     url = urlsplit(stage.site.order.target.url)
-    hosts = {"stranger": _STRANGER, "friend": url.netloc} if url.hostname in LOOPBACK_NAMES else {}
+    hosts = {"stranger": _STRANGER, "friend": url.netloc} if url.hostname in LOOPBACK else {}
     for label, host in hosts.items():
         headers = {"Host": host, "Origin": f"http://{host}"}
         method = "server/discover" if stage.scene.is_stateless else "ping"

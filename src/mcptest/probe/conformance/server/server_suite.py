@@ -46,7 +46,7 @@ from mcptest.rules.declaration import specification_url
 from mcptest.rules.session import NO_MESSAGE, AnswerMismatch, Session, Step, follow
 from mcptest.schema.shapes.checker import problems_if_known
 from mcptest.session.connection import Stopped
-from mcptest.session.pages import LIST_CAPABILITIES
+from mcptest.session.pages import LIST_CAPABILITIES, is_declared
 from mcptest.session.tape import Tape
 from mcptest.wire.capture_forms import SessionSource
 from mcptest.wire.envelope import answer_problems, is_tolerable
@@ -73,9 +73,7 @@ def unserved(scenario: Scenario[Scene], scene: Scene) -> str:
         heard.exchange.answer == "error" and heard.code != _METHOD_NOT_FOUND
         for heard in scene.heard.values()
     )
-    templates = [
-        inside(one, "uriTemplate") for one in scene.offered.listed("resources/templates/list")
-    ]
+    templates = [inside(one, "uriTemplate") for one in scene.offered.templates]
     for official in scenario.needs.resources if refused else ():
         uri = scene.fixture(official)
         if not scene.offered.has("resource", uri) and uri not in templates:
@@ -301,16 +299,16 @@ def unmet(
 
 def learn(site: Site, conversation: Conversation) -> ServerOffer:
     """Every list that the server declares; what it does not show is not there."""
-    declared = ServerOffer(capabilities=site.capabilities)
     lists = {
         method: list_through(conversation.ask, method, site.order.timeout)
         for method, capability in LIST_CAPABILITIES.items()
-        if declared.declares(capability)
+        if is_declared(capability, site.capabilities)
     }
-    offered = replace(declared, lists={method: tuple(one.items) for method, one in lists.items()})
+    problems = {method: one.endless for method, one in lists.items() if one.endless}
+    items = {method: one.items for method, one in lists.items()}
     # Whoever calls a tool may have to repeat its arguments as headers.
-    site.header_schemas.learn("tools/list", {"tools": list(offered.tools)})
-    return replace(offered, endless=tuple(one.endless for one in lists.values() if one.endless))
+    site.header_schemas.learn("tools/list", {"tools": items.get("tools/list", [])})
+    return ServerOffer.of(items, capabilities=site.capabilities, problems=problems)
 
 
 _MOST_LANES = 16
@@ -384,7 +382,7 @@ def _run_fitting(
         for place in fitting:
             runs.note(place, unmet(scenarios[place], site, cause))
         return
-    for problem in offered.endless:
+    for problem in offered.problems.values():
         tell_problem(problem)
     lost = Lost()
     wanted = max(1, min(order.jobs, len(fitting), _MOST_LANES))
