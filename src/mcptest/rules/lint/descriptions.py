@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
-from mcptest.rules.lint.surface import Surface, SurfaceTool, object_of
+from mcptest.rules.lint.surface import Item, Surface, object_of
 from mcptest.rules.lint.wordlists import WORDS, words_of
 
 _SHORT_WORD = 10
 _MANY_ACTIONS = 3
 
 
-def described_tool(tool: SurfaceTool) -> LintSuggestion:
+def described_tool(tool: Item) -> LintSuggestion:
     """A sentence from the tool's name, and what it takes."""
     verb, *others = tool.words or ["does"]
     ending = "es" if verb.endswith(("s", "sh", "ch", "x", "z")) else "s"
@@ -27,7 +27,7 @@ def described_tool(tool: SurfaceTool) -> LintSuggestion:
 
 
 @lint_rule("E101", "tool without description", LintSeverity.ERROR, "tool")
-def no_description(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def no_description(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """The description is all that a model has to decide whether to call a tool.
 
     Say what the tool does, what it returns, and when to use it.
@@ -37,7 +37,7 @@ def no_description(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
 
 
 @lint_rule("W101", "vague description", LintSeverity.WARNING, "tool")
-def vague_description(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def vague_description(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """A phrase that fits every tool does not tell this one from the others.
 
     Name the thing that is acted on and what comes back.
@@ -50,7 +50,7 @@ def vague_description(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]
 
 
 @lint_rule("W111", "description of unhelpful length", LintSeverity.WARNING, "tool")
-def description_length(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def description_length(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """Too short does not say when to use the tool; too long (a note) costs context in every
     request.
 
@@ -68,20 +68,20 @@ def description_length(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark
 
 
 @lint_rule("W116", "description does not say what comes back", LintSeverity.NOTE, "tool")
-def unknown_result(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def unknown_result(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """A model plans its next step by what this one gives; an outputSchema says it as well.
 
     Add a sentence that begins with Returns, or declare an outputSchema.
     """
     text = tool.description.lower()
-    declared = object_of(tool.raw, "outputSchema") if isinstance(tool.raw, dict) else {}
+    declared = object_of(tool.fields, "outputSchema")
     if text and not declared and not any(word in text for word in WORDS.returning):
         added = LintSuggestion("/description", _with_sentence(tool.description, "Returns …"))
         yield Remark("the description does not say what it returns", "description", added)
 
 
 @lint_rule("W108", "side effect that is not owned up to", LintSeverity.WARNING, "tool")
-def hidden_side_effect(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def hidden_side_effect(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """A model that takes a writing tool for a reading one calls it again when in doubt. A note
     where the name does not say that something is destroyed.
 
@@ -105,7 +105,7 @@ def _with_sentence(text: str, sentence: str) -> str:
 
 
 @lint_rule("W110", "description and schema drift apart", LintSeverity.NOTE, "tool")
-def drifted_description(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def drifted_description(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """A description that mentions few of the parameters was often written for another version.
 
     Mention what the parameters are for.
@@ -127,7 +127,7 @@ def _mentions(text: str, name: str) -> bool:
 
 
 @lint_rule("L201", "tool that does too much", LintSeverity.NOTE, "tool")
-def overloaded_tool(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def overloaded_tool(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """A tool with many jobs is called with the arguments of the wrong one.
 
     Make one tool for each job.
@@ -207,7 +207,7 @@ _SURELY_WRITING = (WORDS.mutating | WORDS.also_mutating) - {"add", "execute", "s
 
 
 @lint_rule("L212", "annotations that contradict each other", LintSeverity.ERROR, "tool")
-def contradictory_hints(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def contradictory_hints(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """Clients ask the user, or do not, by these hints.
 
     A tool that only reads destroys nothing; each hint is true or false.
@@ -222,7 +222,7 @@ def contradictory_hints(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remar
 
 
 @lint_rule("L213", "name that belies the annotations", LintSeverity.ERROR, "tool")
-def belied_hints(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def belied_hints(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """A client runs a read-only tool without asking; the name says that something is lost.
 
     Correct the hint, or the name.
@@ -239,7 +239,7 @@ def belied_hints(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
 
 
 @lint_rule("L214", "writing tool without annotations", LintSeverity.WARNING, "tool")
-def missing_hints(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def missing_hints(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """Clients have to take it for destructive, or for harmless.
 
     Set readOnlyHint and destructiveHint.
@@ -270,12 +270,12 @@ def duplicate_names(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
 
 
 @lint_rule("L202", "tool name that clients refuse", LintSeverity.WARNING, "tool")
-def awkward_name(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def awkward_name(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """Many clients and model APIs take letters, digits, _ and - only, and 64 of them at most.
 
     Rename it; the title may hold any text.
     """
-    name = tool.member("name")
+    name = tool.fields.get("name")
     if isinstance(name, str) and name and not _ACCEPTED.fullmatch(name):
         plain = "_".join(words_of(name))[:64]
         added = LintSuggestion("/name", plain) if plain and plain != name else None
@@ -283,7 +283,7 @@ def awkward_name(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
 
 
 @lint_rule("L203", "tool without a usable name or definition", LintSeverity.ERROR, "tool")
-def unusable_tool(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def unusable_tool(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """It can't be called.
 
     A tool is an object with a name that is a text, and an inputSchema that is an object.
@@ -307,7 +307,7 @@ def confusable_names(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
     """
     alike: dict[str, dict[str, None]] = {}
     for tool in surface.tools:
-        if isinstance(tool.member("name"), str):
+        if isinstance(tool.fields.get("name"), str):
             alike.setdefault(skeleton(tool.name), {})[tool.name] = None
     for names in alike.values():
         first, *others = names

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mcptest.core.redaction import is_secret_name
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
-from mcptest.rules.lint.surface import Parameter, SurfaceTool
+from mcptest.rules.lint.surface import Item, Parameter
 from mcptest.rules.lint.wordlists import WORDS, plain, words_of
 
 _SAYS_THE_TYPE = frozenset(
@@ -51,7 +51,7 @@ def no_type(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
 
 
 @lint_rule("E103", "required parameter without description", LintSeverity.WARNING, "tool")
-def required_undescribed(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def required_undescribed(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """It has to be passed, and a model can only guess what. A note where the name or the
     description of the tool says it.
 

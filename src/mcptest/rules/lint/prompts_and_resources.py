@@ -22,7 +22,7 @@ def undescribed_prompt(prompt: Item, limits: LintLimits) -> Iterator[Remark]:
 
     Say what it is good for.
     """
-    if not prompt.is_object or not text_of(prompt.raw, "name"):
+    if not text_of(prompt.fields, "name"):
         yield Remark("is no object with a name", "name")
     elif not prompt.description:
         yield Remark("has no description", "description")
@@ -34,7 +34,7 @@ def undescribed_argument(prompt: Item, limits: LintLimits) -> Iterator[Remark]:
 
     Say what to enter.
     """
-    arguments = prompt.raw.get("arguments")
+    arguments = prompt.fields.get("arguments")
     for number, one in enumerate(arguments if isinstance(arguments, list) else ()):
         name = text_of(one, "name") if isinstance(one, dict) else ""
         if not name:
@@ -77,7 +77,7 @@ def no_mime_type(resource: Item, limits: LintLimits) -> Iterator[Remark]:
 
     Set mimeType, text/plain at least.
     """
-    kind = resource.raw.get("mimeType")
+    kind = resource.fields.get("mimeType")
     if not isinstance(kind, str) or not _MIME.fullmatch(kind):
         how = "has no mimeType" if kind is None else "the mimeType is none"
         yield Remark(how, "mimeType", LintSuggestion("/mimeType", "text/plain"))
@@ -89,7 +89,7 @@ def bad_uri(resource: Item, limits: LintLimits) -> Iterator[Remark]:
 
     A URI has a scheme, like file:///notes.txt, and no blanks.
     """
-    if not _URI.fullmatch(text_of(resource.raw, "uri")):
+    if not _URI.fullmatch(text_of(resource.fields, "uri")):
         yield Remark("the uri is no URI", "uri")
 
 
@@ -99,7 +99,7 @@ def bad_template(template: Item, limits: LintLimits) -> Iterator[Remark]:
 
     It is a URI with at least one {variable}, as RFC 6570 has it.
     """
-    text = text_of(template.raw, "uriTemplate")
+    text = text_of(template.fields, "uriTemplate")
     rest = _EXPRESSION.sub("x", text)
     if "{" in rest or "}" in rest:
         yield Remark("the braces of the template do not fit together", "uriTemplate")
@@ -117,7 +117,7 @@ def undescribed_template(template: Item, limits: LintLimits) -> Iterator[Remark]
 
 
 def _unnamed(item: Item) -> Iterator[Remark]:
-    if not text_of(item.raw, "name"):
+    if not text_of(item.fields, "name"):
         yield Remark("has no name", "name")
     if not item.description:
         yield Remark("has no description", "description")

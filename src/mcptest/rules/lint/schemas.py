@@ -15,9 +15,9 @@ from mcptest.rules.lint.finding import (
     lint_rule,
 )
 from mcptest.rules.lint.surface import (
+    Item,
     Parameter,
     Surface,
-    SurfaceTool,
     nodes_of,
     object_of,
     required_of,
@@ -33,7 +33,7 @@ _SAYS_THE_TYPE = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", 
 
 
 @lint_rule("L205", "required parameter that does not exist", LintSeverity.ERROR, "tool")
-def required_but_absent(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def required_but_absent(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """No model can know what to pass: it has to be there, and nothing says what it is.
 
     Add it to properties, or take it out of required.
@@ -50,7 +50,7 @@ def required_but_absent(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remar
 
 
 @lint_rule("L206", "input schema that is not valid", LintSeverity.ERROR, "tool")
-def invalid_input_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def invalid_input_schema(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """Clients refuse the tool, or the whole list.
 
     An input schema is a valid JSON Schema of type object that refers to nothing outside.
@@ -59,7 +59,7 @@ def invalid_input_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Rema
 
 
 @lint_rule("L223", "output schema that is not valid", LintSeverity.ERROR, "tool")
-def invalid_output_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def invalid_output_schema(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """Clients check what comes back by it, and refuse every answer.
 
     An output schema is a valid JSON Schema of type object that refers to nothing outside.
@@ -67,8 +67,8 @@ def invalid_output_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Rem
     yield from _invalid(tool, "outputSchema")
 
 
-def _invalid(tool: SurfaceTool, member: str) -> Iterator[Remark]:
-    schema = tool.member(member)
+def _invalid(tool: Item, member: str) -> Iterator[Remark]:
+    schema = tool.fields.get(member)
     if schema is None:
         return
     if not isinstance(schema, dict):
@@ -83,13 +83,13 @@ def _invalid(tool: SurfaceTool, member: str) -> Iterator[Remark]:
 
 
 @lint_rule("L226", "schema that costs too much to check", LintSeverity.ERROR, "tool")
-def costly_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def costly_schema(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """Clients that check arguments and answers by it hang, or refuse the tool.
 
     Refer to a definition once, and say what is repeated in one place.
     """
     for member in ("inputSchema", "outputSchema"):
-        schema = tool.member(member)
+        schema = tool.fields.get(member)
         if isinstance(schema, dict):
             try:
                 CompiledSchema(schema)
@@ -162,7 +162,7 @@ def odd_choices(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
 
 
 @lint_rule("L220", "one description for several parameters", LintSeverity.WARNING, "tool")
-def shared_descriptions(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def shared_descriptions(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """A model can't tell them apart.
 
     Say of each what it alone stands for.
@@ -178,7 +178,7 @@ def shared_descriptions(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remar
 
 
 @lint_rule("L221", "inner member without type or description", LintSeverity.WARNING, "tool")
-def undescribed_inner(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def undescribed_inner(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """Members of inner objects are passed by a model too, and mostly forgotten in the docs. A note
     where only descriptions are missing.
 
@@ -222,7 +222,7 @@ def two_types(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
 
 
 @lint_rule("L225", "alternatives at the top of the input schema", LintSeverity.WARNING, "tool")
-def composed_at_the_top(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def composed_at_the_top(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """Several model APIs refuse anyOf, oneOf, allOf and $ref there, and so the tool.
 
     Describe the parameters as plain properties, or make one tool for each alternative.
@@ -260,7 +260,7 @@ def too_many_tools(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
 
 
 @lint_rule("W114", "input schema that is nested too deep", LintSeverity.WARNING, "tool")
-def deep_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def deep_schema(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """Models lose track of where they are in deep objects.
 
     Flatten it: members of inner objects as parameters. --max-depth sets the depth.
@@ -274,7 +274,7 @@ def deep_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
 
 
 @lint_rule("W115", "tool that costs too much context", LintSeverity.WARNING, "tool")
-def tool_budget(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def tool_budget(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """The definition stands in the context of every request, whether it is called or not.
 
     Shorten the description or the schema. --max-tool-tokens sets the budget.
@@ -285,7 +285,7 @@ def tool_budget(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
 
 
 @lint_rule("L219", "too many parameters", LintSeverity.WARNING, "tool")
-def too_many_parameters(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+def too_many_parameters(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """The more there are, the more of them a model gets wrong.
 
     Split the tool, or group what belongs together. --max-parameters sets the number.

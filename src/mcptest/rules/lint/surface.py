@@ -119,53 +119,56 @@ class Parameter(msgspec.Struct, frozen=True):
         return f"/inputSchema/properties/{escaped(self.name)}"
 
 
-class SurfaceTool(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, dict=True):
+    """A tool, a prompt, a resource or a template. What its definition says is read once."""
+
     name: str
     raw: Any
-    description: str
-    schema: Mapping[str, Any]
-    parameters: tuple[Parameter, ...]
-    size: int
-    """Bytes of its definition as compact JSON."""
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The definition; empty where it is no object."""
+        return self.raw if isinstance(self.raw, dict) else _NOTHING
+
+    @cached_property
+    def description(self) -> str:
+        return text_of(self.fields, "description")
+
+    @cached_property
+    def schema(self) -> Mapping[str, Any]:
+        return object_of(self.fields, "inputSchema")
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(_parameters(self.schema))
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of its definition as compact JSON."""
+        return size_of(self.raw)
 
     @property
     def tokens(self) -> int:
         return self.size // 4
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
         """The words of its name, in small letters."""
         return words_of(self.name)
 
-    @property
+    @cached_property
     def is_flat(self) -> bool:
         """Whether no parameter has members of its own."""
         return not any(_NESTING & one.schema.keys() for one in self.parameters)
 
-    def member(self, key: str) -> Any:
-        return self.raw.get(key) if isinstance(self.raw, dict) else None
-
     def hint(self, key: str) -> Any:
-        annotations = self.member("annotations")
-        return annotations.get(key) if isinstance(annotations, dict) else None
-
-
-class Item(msgspec.Struct, frozen=True):
-    """A prompt, a resource or a template."""
-
-    name: str
-    raw: Mapping[str, Any]
-    is_object: bool = True
-
-    @property
-    def description(self) -> str:
-        return text_of(self.raw, "description")
+        return object_of(self.fields, "annotations").get(key)
 
 
 class Surface(msgspec.Struct, frozen=True, dict=True):
     """Everything together. What several rules need is made once."""
 
-    tools: tuple[SurfaceTool, ...] = ()
+    tools: tuple[Item, ...] = ()
     prompts: tuple[Item, ...] = ()
     resources: tuple[Item, ...] = ()
     templates: tuple[Item, ...] = ()
@@ -175,7 +178,7 @@ class Surface(msgspec.Struct, frozen=True, dict=True):
         return sum(tool.size for tool in self.tools)
 
     @property
-    def by_kind(self) -> dict[str, tuple[SurfaceTool | Item, ...]]:
+    def by_kind(self) -> dict[str, tuple[Item, ...]]:
         items = {"prompt": self.prompts, "resource": self.resources, "template": self.templates}
         return {"tool": self.tools, **items}
 
@@ -183,7 +186,11 @@ class Surface(msgspec.Struct, frozen=True, dict=True):
     def texts(self) -> tuple[SurfaceText, ...]:
         """Every text that a model may read."""
         every = ((kind, one) for kind, those in self.by_kind.items() for one in those)
-        return tuple(text for kind, one in every for text in texts_of(kind, one.name, one.raw))
+        return tuple(
+            text
+            for kind, one in every
+            for text in texts_of(kind, one.name, one.raw if kind == "tool" else one.fields)
+        )
 
     @cached_property
     def name_matches(self) -> NameMatches:
@@ -200,22 +207,17 @@ def surface_of(
 ) -> Surface:
     """Views of lists as they came."""
     return Surface(
-        tuple(_tool(number, raw) for number, raw in enumerate(tools, 1)),
+        tuple(_items("tool", "name", tools)),
         tuple(_items("prompt", "name", prompts)),
         tuple(_items("resource", "uri", resources)),
         tuple(_items("template", "uriTemplate", templates)),
     )
 
 
-def _tool(number: int, raw: Any) -> SurfaceTool:
-    fields = raw if isinstance(raw, dict) else _NOTHING
-    schema = object_of(fields, "inputSchema")
-    name, description = (
-        text_of(fields, "name") or f"(tool {number})",
-        text_of(fields, "description"),
-    )
-    parameters = tuple(_parameters(schema))
-    return SurfaceTool(name, raw, description, schema, parameters, size_of(raw))
+def _items(kind: str, key: str, listed: Sequence[Any]) -> Iterator[Item]:
+    for number, raw in enumerate(listed, 1):
+        name = text_of(raw, key) if isinstance(raw, dict) else ""
+        yield Item(name or f"({kind} {number})", raw)
 
 
 def _parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
@@ -225,13 +227,6 @@ def _parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
         fields = value if isinstance(value, dict) else _NOTHING
         description, kind = text_of(fields, "description"), text_of(fields, "type")
         yield Parameter(name, fields, name in required, description, kind)
-
-
-def _items(kind: str, key: str, listed: Sequence[Any]) -> Iterator[Item]:
-    for number, raw in enumerate(listed, 1):
-        fields = raw if isinstance(raw, dict) else _NOTHING
-        name = text_of(fields, key) or f"({kind} {number})"
-        yield Item(name, fields, isinstance(raw, dict))
 
 
 def text_of(fields: Mapping[str, Any], key: str) -> str:
