@@ -210,23 +210,6 @@ def _why_forgotten(request: Step, sender: str, session: Session) -> str:
 _JUDGED_ELSEWHERE = frozenset({Flaw.ID_NULL, Flaw.ID_TYPE, Flaw.ERROR_TYPE})
 
 
-def _is_plain(value: Any) -> bool:
-    """The usual message, recognised without building a list of problems."""
-    if type(value) is not dict or value.get("jsonrpc") != "2.0":
-        return False
-    if "method" in value:
-        return (
-            type(value["method"]) is str
-            and "result" not in value
-            and "error" not in value
-            and type(value.get("params", _NOTHING)) is dict
-        )
-    return "id" in value and ("result" in value) != ("error" in value)
-
-
-_NOTHING: dict[str, Any] = {}
-
-
 @_whatever_was_sent(
     "MSG-001",
     "every message is JSON-RPC 2.0",
@@ -254,8 +237,6 @@ def every_message_is_jsonrpc(check: Check, step: Step) -> None:
     if step.kind is Kind.BATCH:
         if not value:
             check.violated(step, "an empty batch", "at least one message")
-        return
-    if _is_plain(value):
         return
     for problem in envelope_problems(value):
         if problem.flaw not in _JUDGED_ELSEWHERE:

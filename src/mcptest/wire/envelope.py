@@ -94,8 +94,7 @@ def answer_problems(
         problems = [one for one in problems if one.flaw is not Flaw.IN_BATCH]
     # An error without an id was matched by the HTTP exchange that carried it.
     lost_id = {Flaw.ID_NULL, Flaw.ID_MISSING} if message.kind is Kind.ERROR else ()
-    if not _is_plain_answer(message.value):
-        problems += (one for one in envelope_problems(message.value) if one.flaw not in lost_id)
+    problems += (one for one in envelope_problems(message.value) if one.flaw not in lost_id)
     problems += _outcome_problems(message, revision, method)
     if message.raw and (repeated := duplicate_keys(message.raw, message.value)):
         reason = f"the key {show(repr(repeated[0]), 60)} occurs twice in one object"
@@ -168,18 +167,6 @@ def _mistyped_members(method: str, result: Mapping[str, Any]) -> Iterator[Proble
         yield Problem(Flaw.RESULT_TYPE, reason, "/result/nextCursor")
 
 
-def _is_plain_answer(value: Any) -> bool:
-    """The usual answer, recognised without building a list of problems."""
-    return (
-        type(value) is dict
-        and value.get("jsonrpc") == "2.0"
-        and type(value.get("id")) in (int, str)
-        and "method" not in value
-        and ("result" in value) != (type(value.get("error")) is dict)
-        and ("result" in value) != ("error" in value)
-    )
-
-
 def is_tolerable(problem: Problem) -> bool:
     """Whether JSON allows it, so that it is worth a warning and no more.
 
@@ -238,7 +225,24 @@ def envelope_problems(value: Any) -> tuple[Problem, ...]:
     """
     if not isinstance(value, dict):
         return (Problem(Flaw.NOT_AN_OBJECT, f"a message is an object, not {_a(value)}"),)
+    if _is_plain(value):
+        return ()
     return (*_version_problems(value), *_member_problems(value), *_id_and_params_problems(value))
+
+
+def _is_plain(value: dict[str, Any]) -> bool:
+    """The usual message, recognised without building a list of problems."""
+    if value.get("jsonrpc") != "2.0" or type(value.get("id", 0)) not in (int, str):
+        return False
+    has_result, has_error = "result" in value, "error" in value
+    if "method" in value:
+        is_answer = has_result or has_error
+        return (
+            not is_answer and type(value["method"]) is str and type(value.get("params", {})) is dict
+        )
+    return (
+        "id" in value and has_result != has_error and (has_result or type(value["error"]) is dict)
+    )
 
 
 def batch_problems(value: Any) -> tuple[Problem, ...]:
