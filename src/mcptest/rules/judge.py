@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -59,13 +59,9 @@ class RuleTable:
         return found
 
 
-class RuleStanding(msgspec.Struct, frozen=True):
-    """Whether a rule has anything to say about a session of some sort."""
-
-    verdict: Verdict | None = None
-    """Decided before anything is seen: the rule is about other sessions."""
-    is_sure: bool = True
-    """False where the rule holds in some of the revisions that the session may be speaking."""
+RuleStanding: TypeAlias = Verdict | bool
+"""Of a rule that is about other sessions its verdict, before anything is seen; otherwise whether it
+holds in all revisions that the session may be speaking."""
 
 
 def _standing(
@@ -75,16 +71,16 @@ def _standing(
     if not holding:
         names = ", ".join(str(revision or "a handshake revision") for revision in spoken)
         reason = f"holds in {rule.window}; the session speaks {names}"
-        return RuleStanding(Verdict(rule.id, Outcome.NOT_APPLICABLE, reason))
+        return Verdict(rule.id, Outcome.NOT_APPLICABLE, reason)
     if rule.transports:
         if transport is None:
             reason = "this capture has no transport facts"
-            return RuleStanding(Verdict(rule.id, Outcome.NOT_OBSERVED, reason))
+            return Verdict(rule.id, Outcome.NOT_OBSERVED, reason)
         if transport not in rule.transports:
             needed = " or ".join(sorted(rule.transports))
             reason = f"is about {needed}; the session runs over {transport}"
-            return RuleStanding(Verdict(rule.id, Outcome.NOT_APPLICABLE, reason))
-    return RuleStanding(is_sure=any(rule.surely_holds(revision) for revision in holding))
+            return Verdict(rule.id, Outcome.NOT_APPLICABLE, reason)
+    return any(rule.surely_holds(revision) for revision in holding)
 
 
 def table_of(rules: Iterable[Rule] | RuleTable) -> RuleTable:
@@ -144,26 +140,24 @@ class OngoingJudge:
         rules: Iterable[Rule] | RuleTable,
         spec_version: Revision | None = None,
         *,
-        thorough: bool = False,
         kept: int = DEFAULT_LIMITS.findings,
         read: Callable[[bytes], Message] = decode,
     ) -> None:
         """Of `source` only what is known of the session is taken; `feed` gets its records.
 
-        `thorough` sends every step to every rule that listens, `kept` bounds the findings of each
-        rule, and `read` is how a frame becomes a message, for whoever has it already.
+        `kept` bounds the findings of each rule, and `read` is how a frame becomes a message, for
+        whoever has it already.
         """
         self.session = Session(source, spec_version)
         self.table = table_of(rules)
         self.watchers = [Watcher(rule, self.session, kept) for rule in self.table.rules]
-        self._thorough = thorough
         self._read = read
         self._listeners: dict[Any, _Listeners] = {}
 
     def feed(self, records: Iterable[tuple[int, AnyRecord]]) -> None:
         """Take in more of the session: records with their places in it."""
-        for step in follow(records, self.session, self._read):
-            self.take(step)
+        for _ in self.steps(records):
+            pass
 
     def steps(self, records: Iterable[tuple[int, AnyRecord]]) -> Iterator[Step]:
         """The same, handing out each step that the rules have seen."""
@@ -182,7 +176,7 @@ class OngoingJudge:
         if listeners is None:
             places = self.table.wanted(key, kind, method, step)
             wanted = [self.watchers[place] for place in places if self.watchers[place].is_listening]
-            listeners = self._listeners[key] = _Listeners(wanted, self._thorough, step.sender)
+            listeners = self._listeners[key] = _Listeners(wanted, step.sender)
         chosen = listeners.every
         if step.routine:
             listeners.seen += 1
@@ -229,15 +223,11 @@ class _Listeners:
 
     __slots__ = ("counting", "every", "of_server", "routine", "seen")
 
-    def __init__(self, wanted: Sequence[Watcher], thorough: bool, sender: str) -> None:
+    def __init__(self, wanted: Sequence[Watcher], sender: str) -> None:
         self.of_server = sender == "server"
         self.every = [(watcher, watcher.watching.send) for watcher in wanted]
-        self.routine = [
-            (watcher, watcher.watching.send)
-            for watcher in wanted
-            if thorough or watcher.rule.on_routine == "send"
-        ]
-        self.counting = [] if thorough else [w for w in wanted if w.rule.on_routine == "count"]
+        self.routine = [one for one in self.every if one[0].rule.on_routine == "send"]
+        self.counting = [one for one in wanted if one.rule.on_routine == "count"]
         self.seen = 0
 
     def count(self) -> None:
@@ -287,14 +277,12 @@ def judge(
     source: SessionSource,
     rules: Iterable[Rule] | RuleTable,
     spec_version: Revision | None = None,
-    thorough: bool = False,
     *,
     repeating: bool = False,
 ) -> JudgedSession:
     """Judge one session. `spec_version` overrides what the session itself says it speaks.
 
     Whoever judges many short sessions by the same rules gives a `RuleTable` of them.
-    `thorough` sends every step to every rule that listens, which finds the same and takes longer.
     One fault is told by one rule, unless the verdicts are `repeating`: then by each that sees it.
 
     A source that holds several sessions, as the capture of a client that connects twice does, is
@@ -314,7 +302,7 @@ def judge(
             continue
         if ongoing is None:
             begun = number + 1
-            ongoing = OngoingJudge(source, table, spec_version, thorough=thorough, read=read)
+            ongoing = OngoingJudge(source, table, spec_version, read=read)
         judges[number] = ongoing  # the one that was used last is last
         for step in ongoing.steps(numbered for _, numbered in records):
             offered.learn(step)
@@ -322,7 +310,7 @@ def judge(
             oldest = judges.pop(next(iter(judges)))
             concluded = [_together([*concluded, _conclude(source, oldest, offered)])]
     if not judges:
-        judges[0] = OngoingJudge(source, table, spec_version, thorough=thorough)
+        judges[0] = OngoingJudge(source, table, spec_version)
     concluded += [_conclude(source, one, offered) for _, one in sorted(judges.items())]
     judged = _together(concluded)
     if not repeating:
@@ -377,14 +365,14 @@ def _verdict(watcher: Watcher, standing: RuleStanding) -> Verdict:
     if error is not None:
         reason = f"the rule itself failed: {type(error).__name__}: {error} (a defect of mcptest)"
         return Verdict(rule.id, Outcome.INCONCLUSIVE, reason)
-    if standing.verdict is not None:
-        return standing.verdict
+    if isinstance(standing, Verdict):
+        return standing
     verdict, why = check.verdict(), ""
     refused = check.session.is_refused_probe and not rule.surely_holds(None)
     of_server = any(finding.sender != "client" for finding in verdict.findings)
-    if not standing.is_sure and check.violations:  # what breaks nothing conforms in each revision
+    if not standing and check.violations:  # what breaks nothing conforms in each revision
         why = "the capture does not say which revision it speaks: name it with --spec-version"
-    elif standing.is_sure and refused and of_server:  # it is not held to what it does not speak
+    elif standing and refused and of_server:  # it is not held to what it does not speak
         why = "the server did not speak such a revision"
     if not why:
         return verdict
