@@ -5,6 +5,7 @@ Each lane ends in results like those of tests, so there is one report and one ex
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -170,42 +171,6 @@ def _compliance_results(
 # -- invariants: the sessions that the tests recorded, judged by the session rules ---------------
 
 
-class _InTime(Iterator[tuple[int, AnyRecord]]):
-    """Records up to a deadline. A session that ends there is judged as one that was cut short."""
-
-    def __init__(self, records: Iterator[tuple[int, AnyRecord]], deadline: Deadline | None) -> None:
-        self._records = records
-        self._deadline = deadline
-        self.read = 0
-        self.cut_off = False
-
-    def __next__(self) -> tuple[int, AnyRecord]:
-        due = self.read % _RECORDS_BETWEEN_LOOKS == 0 and self.read > 0
-        if due and self._deadline is not None and self._deadline.expired:
-            self.cut_off = True
-            raise StopIteration
-        record = next(self._records)
-        self.read += 1
-        return record
-
-
-@dataclass(slots=True)
-class _RuleOverSessions:
-    """One rule over all sessions."""
-
-    rule: Rule
-    worst: Verdict | None = None
-    file: str = ""
-    failed: int = 0
-    sessions: int = 0
-
-    def add(self, verdict: Verdict, file: str) -> None:
-        self.sessions += 1
-        self.failed += verdict.outcome is Outcome.FAIL
-        if self.worst is None or decisiveness(verdict) < decisiveness(self.worst):
-            self.worst, self.file = verdict, file
-
-
 def run_invariants_lane(
     block: InvariantsBlock, captures: Sequence[Path], *, kept: bool, limit: float | None = None
 ) -> Iterator[TestResult]:
@@ -216,16 +181,25 @@ def run_invariants_lane(
     """
     unjudged: list[str] = []
     rules = [rule for rule in all_rules() if not block.rules or rule.id in block.rules]
-    seen = {rule.id: _RuleOverSessions(rule) for rule in rules}
+    worst: dict[str, tuple[Verdict, str]] = {}
+    failed: Counter[str] = Counter()
+    sessions = 0
     for path in captures:
-        for verdict in _verdicts(path, rules, limit, unjudged):
-            seen[verdict.rule].add(verdict, str(path))
+        for verdicts in _judged(path, rules, limit, unjudged):
+            sessions += 1
+            for one in verdicts:
+                failed[one.rule] += one.outcome is Outcome.FAIL
+                known = worst.setdefault(one.rule, (one, str(path)))
+                if decisiveness(one) < decisiveness(known[0]):
+                    worst[one.rule] = (one, str(path))
     exercised = {Outcome.FAIL, Outcome.PASS, Outcome.INCONCLUSIVE}
-    results = [
-        _result_over_sessions(one, one.worst, block, kept=kept)
-        for one in seen.values()
-        if one.worst is not None and (block.rules or one.worst.outcome in exercised)
-    ]
+    results = []
+    for rule in rules:
+        verdict, file = worst.get(rule.id, (None, ""))
+        if verdict is not None and (block.rules or verdict.outcome in exercised):
+            often = f"in {failed[rule.id]} of {sessions} sessions"
+            capture = file if kept else ""
+            results.append(_result_over_sessions(rule, verdict, block, often, capture))
     yield from results
     if unjudged:
         advice = "mcptest compliance invariants --capture FILE judges all of a capture"
@@ -236,16 +210,18 @@ def run_invariants_lane(
         yield result_at(INVARIANTS, Status.SKIP, block.place, detail=detail)
 
 
-def _verdicts(
+def _judged(
     path: Path, rules: list[Rule], limit: float | None, unjudged: list[str]
-) -> Iterator[Verdict]:
+) -> Iterator[tuple[Verdict, ...]]:
+    """What the rules say about each session of a capture."""
     deadline = Deadline.after(limit) if limit is not None else None
+    cut_off: list[int] = []
     try:
         for source in open_capture(str(path)):
-            records = _InTime(source.records, deadline)
-            yield from judge(msgspec.structs.replace(source, records=records), rules).verdicts
-            if records.cut_off:
-                part = f"the first {records.read:,} records of {show(source.label, 80)}"
+            records = _in_time(source.records, deadline, cut_off)
+            yield judge(msgspec.structs.replace(source, records=records), rules).verdicts
+            if cut_off:
+                part = f"the first {cut_off[0]:,} records of {show(source.label, 80)}"
                 unjudged.append(f"only {part} were judged, which took {limit:.1f} s")
                 return
     except UsageError:
@@ -253,17 +229,30 @@ def _verdicts(
         return
 
 
+def _in_time(
+    records: Iterator[tuple[int, AnyRecord]], deadline: Deadline | None, cut_off: list[int]
+) -> Iterator[tuple[int, AnyRecord]]:
+    """Records up to a deadline. A session that ends there is judged as one that was cut short, and
+    `cut_off` gets the number of records that were read."""
+    for number, record in enumerate(records):
+        due = number > 0 and number % _RECORDS_BETWEEN_LOOKS == 0
+        if due and deadline is not None and deadline.expired:
+            cut_off.append(number)
+            return
+        yield record
+
+
 def _result_over_sessions(
-    one: _RuleOverSessions, verdict: Verdict, block: InvariantsBlock, *, kept: bool
+    rule: Rule, verdict: Verdict, block: InvariantsBlock, often: str, capture: str
 ) -> TestResult:
-    rule, findings = one.rule, verdict.findings
+    findings = verdict.findings
     status = status_of(verdict.outcome, rule.severity, strict=block.strict)
     if verdict.unchecked and verdict.outcome not in {Outcome.PASS, Outcome.FAIL}:
         status = Status.FAIL
     detail = ""
     if verdict.outcome is Outcome.FAIL:
         broken = broken_rule_in_words(rule.title, rule.severity, findings, status)
-        detail = f"{broken} (in {one.failed} of {one.sessions} sessions)"
+        detail = f"{broken} ({often})"
     elif status is not Status.PASS:
         detail = f"{verdict.outcome.value.replace('_', ' ')}: {verdict.reason}".rstrip(": ")
     result = result_at(f"{INVARIANTS} {rule.id}", status, block.place, detail=detail)
@@ -272,7 +261,7 @@ def _result_over_sessions(
     proof = Proof(
         response=(findings[0].excerpt if findings else None) or "",
         repeat=f"mcptest explain {rule.id}",
-        capture=one.file if kept else "",
+        capture=capture,
     )
     failures = failed_checks(findings)
     return msgspec.structs.replace(result, kind="check", failures=failures, proof=proof)
