@@ -31,12 +31,12 @@ def handshake() -> HandshakeLifecycle:
 
 
 def params(**check: Any) -> Any:
-    return outgoing(SentCheck(method="tools/call", **check), stateless(), NEW).params
+    return outgoing(SentCheck(method="tools/call", **check), stateless(), NEW)[0]
 
 
 def test_a_plain_request_carries_what_its_era_wants() -> None:
     assert params()["_meta"][VERSION] == "2026-07-28"
-    assert outgoing(SentCheck(method="ping"), handshake(), OLD).params is None
+    assert outgoing(SentCheck(method="ping"), handshake(), OLD)[0] is None
 
 
 def test_a_member_of_meta_can_be_changed_or_left_out() -> None:
@@ -58,12 +58,12 @@ def test_without_a_handshake_every_request_declares_for_itself() -> None:
 
 
 def test_whoever_sends_initialize_has_no_headers_of_the_era_after_it() -> None:
-    assert outgoing(SentCheck(method="initialize"), stateless(), NEW).headers == {}
+    assert outgoing(SentCheck(method="initialize"), stateless(), NEW)[1] == {}
 
 
 def test_a_header_of_null_is_not_sent() -> None:
     check = SentCheck(method="ping", headers={"Authorization": None, "Origin": "x"})
-    assert outgoing(check, handshake(), OLD).headers == {"Authorization": "", "Origin": "x"}
+    assert outgoing(check, handshake(), OLD)[1] == {"Authorization": "", "Origin": "x"}
 
 
 @pytest.mark.parametrize(

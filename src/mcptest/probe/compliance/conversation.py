@@ -112,27 +112,19 @@ NOT_SENT = ""
 """The value that makes a transport leave a header out."""
 
 
-class Outgoing(msgspec.Struct, frozen=True):
-    """A request or notification that is ready to be sent."""
-
-    method: str
-    params: Mapping[str, Any] | None
-    headers: Mapping[str, str]
-
-
 def outgoing(
     check: SentCheck,
     lifecycle: Lifecycle,
     revision: Revision,
     input_schema: Mapping[str, Any] | None = None,
-) -> Outgoing:
-    """The message of a check that has a method; its placeholders are filled in already."""
+) -> tuple[dict[str, Any] | None, dict[str, str]]:
+    """The params and headers of a check that has a method; its placeholders are filled in."""
     params = _params(check, lifecycle, revision)
     usual: Mapping[str, str] = {}
     # Whoever sends initialize is a client of the handshake era, which has no headers before it.
     if check.method != "initialize":
         usual = lifecycle.headers(check.method, params, input_schema)
-    return Outgoing(check.method, params, {**usual, **changed_headers(check.headers)})
+    return params, {**usual, **changed_headers(check.headers)}
 
 
 def is_odd(check: SentCheck) -> bool:
@@ -600,12 +592,11 @@ class Conversation:
             self.polite = self.polite and not is_odd(check)
             self.may_be_of_other_era |= may_change_era(check, self.revision)
             schema = self.site.header_schemas.of(check.method, check.params)
-            message = outgoing(check, self.lifecycle, self.revision, schema)
-            pending = Pending(identifier, message.method, message.params)
+            params, headers = outgoing(check, self.lifecycle, self.revision, schema)
+            pending = Pending(identifier, check.method, params)
             started.waiting = (pending,)  # known also where sending fails
-            pending = connection.request(
-                message.method, message.params, self._deadline(), message.headers, identifier
-            )
+            deadline = self._deadline()
+            pending = connection.request(check.method, params, deadline, headers, identifier)
             started.waiting = (pending,)
             started.stream = pending.stream
             started.body = encode(request_of(pending))
@@ -722,8 +713,9 @@ class Conversation:
         limit = max(limit, patience, key=lambda one: one.at)
         if self._fenced < started.at:
             connection, begun = self.client.connection, time.monotonic()
-            message = outgoing(self.site.alive_check, self.lifecycle, self.revision)
-            fence = connection.request(message.method, message.params, limit, message.headers)
+            alive = self.site.alive_check
+            params, headers = outgoing(alive, self.lifecycle, self.revision)
+            fence = connection.request(alive.method, params, limit, headers)
             answered = self._pump_until(lambda: fence.done or started.done, limit)
             if not fence.done:
                 connection.forget(fence)
