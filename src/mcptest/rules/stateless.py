@@ -64,16 +64,11 @@ def requests_carry_version_and_capabilities(check: Check, step: Step) -> None:
     if step.method == "initialize":
         return  # belongs to the other era
     check.saw(step)
-    meta = step.meta
     for key, kind in ((PROTOCOL_VERSION, str), (CLIENT_CAPABILITIES, dict)):
-        if not isinstance(meta.get(key, ABSENT), kind):
-            check.violated(
-                step,
-                f"{step.method!r} without {key} in _meta",
-                f"{key} on every request",
-                actual=json_type(meta.get(key, ABSENT)),
-                pointer="/params/_meta",
-            )
+        found = step.meta.get(key, ABSENT)
+        if not isinstance(found, kind):
+            told, expected = f"{step.method!r} without {key} in _meta", f"{key} on every request"
+            check.violated(step, told, expected, actual=json_type(found), pointer="/params/_meta")
 
 
 @_stateless_rule(
@@ -276,12 +271,9 @@ def input_is_asked_as_declared(check: Check, step: Step) -> None:
             continue
         check.saw(step)
         if not declares(declared, needed):
-            check.violated(
-                step,
-                f"the server asks for {method!r}, but the request did not declare {needed!r}",
-                "error -32021, or input that the client can give",
-                pointer=f"/result/inputRequests/{key}",
-            )
+            told = f"the server asks for {method!r}, but the request did not declare {needed!r}"
+            expected = "error -32021, or input that the client can give"
+            check.violated(step, told, expected, pointer=f"/result/inputRequests/{key}")
 
 
 @_input_rule(
@@ -404,16 +396,12 @@ def acknowledgement_comes_first(check: Check) -> Watching:
             check.saw(step)
             acknowledged.add(id_key(name))
             if not known:
-                check.violated(
-                    step,
-                    f"an acknowledgement for {name!r}, which is no open subscription",
-                    f"the id of the listen request as {SUBSCRIPTION_ID}",
-                    pointer="/params/_meta",
-                )
+                told = f"an acknowledgement for {name!r}, which is no open subscription"
+                expected = f"the id of the listen request as {SUBSCRIPTION_ID}"
+                check.violated(step, told, expected, pointer="/params/_meta")
         elif known and id_key(name) not in acknowledged:
-            check.violated(
-                step, f"{step.method!r} before the subscription was acknowledged", _ACKNOWLEDGED
-            )
+            told = f"{step.method!r} before the subscription was acknowledged"
+            check.violated(step, told, _ACKNOWLEDGED)
 
 
 @_subscription_rule(

@@ -175,12 +175,9 @@ def requests_get_json_or_events(check: Check, step: Step) -> None:
     check.saw(step)
     kind = media_type(response.header("content-type"))
     if kind not in {JSON_TYPE, SSE_TYPE}:
-        check.violated(
-            step,
-            f"{posted.method!r} is answered with content type {kind or 'none'!r}",
-            f"{JSON_TYPE} or {SSE_TYPE}",
-            actual=response.header("content-type") or "no content type",
-        )
+        told = f"{posted.method!r} is answered with content type {kind or 'none'!r}"
+        actual = response.header("content-type") or "no content type"
+        check.violated(step, told, f"{JSON_TYPE} or {SSE_TYPE}", actual=actual)
 
 
 @_client_rule("HTTP-003", "the client accepts both JSON and event streams", listens=(HttpRequest,))
@@ -256,12 +253,9 @@ def session_id_is_repeated(check: Check) -> Watching:
             continue
         check.saw(step)
         if sent != session_id:
-            check.violated(
-                step,
-                "a request without the session's id" if sent is None else "another session id",
-                f"Mcp-Session-Id: {session_id}",
-                actual=sent or "no Mcp-Session-Id header",
-            )
+            told = "a request without the session's id" if sent is None else "another session id"
+            actual = sent or "no Mcp-Session-Id header"
+            check.violated(step, told, f"Mcp-Session-Id: {session_id}", actual=actual)
 
 
 def _is_later_request(step: Step) -> bool:

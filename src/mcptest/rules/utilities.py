@@ -24,11 +24,12 @@ from mcptest.wire.correlation import IdSet
 
 _PROGRESS = "notifications/progress"
 _CANCELLED = "notifications/cancelled"
+_TOKEN = "/params/_meta/progressToken"
 
 
-def _token(step: Step) -> Any:
+def _token(request: Step | None) -> Any:
     """The progress token that a request asks with, or ABSENT."""
-    return step.meta.get("progressToken", ABSENT)
+    return request.meta.get("progressToken", ABSENT) if request is not None else ABSENT
 
 
 def _other(sender: str) -> str:
@@ -59,8 +60,7 @@ def progress_increases(check: Check) -> Watching:
     latest: dict[Any, float] = {}
     while step := (yield):
         if step.kind is not Kind.NOTIFICATION:
-            token = _token(step.request) if step.request is not None else ABSENT
-            latest.pop((step.sender, id_key(token)), None)
+            latest.pop((step.sender, id_key(_token(step.request))), None)
             continue
         if step.method != _PROGRESS:
             continue
@@ -71,13 +71,8 @@ def progress_increases(check: Check) -> Watching:
             continue
         key = (step.sender, id_key(step.params.get("progressToken")))
         if key in latest and value <= latest[key]:
-            check.violated(
-                step,
-                "progress does not increase",
-                f"more than {latest[key]}",
-                actual=str(value),
-                pointer="/params/progress",
-            )
+            told, expected = "progress does not increase", f"more than {latest[key]}"
+            check.violated(step, told, expected, actual=str(value), pointer="/params/progress")
         latest[key] = value
 
 
@@ -130,7 +125,7 @@ def progress_stops_with_the_response(check: Check) -> Watching:
                 check.violated(step, told, "no progress after the response")
             continue
         request = step if step.kind is Kind.REQUEST else step.request
-        token = _token(request) if request is not None else ABSENT
+        token = _token(request)
         if request is None or token is ABSENT:
             continue
         key = (_other(request.sender), id_key(token))
@@ -147,7 +142,7 @@ def progress_stops_with_the_response(check: Check) -> Watching:
     "PROG-004",
     "progress tokens are strings or integers, unique among open requests",
     listens=(Kind.REQUEST, *ANSWERS),
-    reports="/params/_meta/progressToken",
+    reports=_TOKEN,
 )
 def progress_tokens_are_unique(check: Check) -> Watching:
     """A `progressToken` is a string or an integer that no other open request of the sender uses.
@@ -157,9 +152,8 @@ def progress_tokens_are_unique(check: Check) -> Watching:
     open_tokens: dict[Any, Any] = {}
     while step := (yield):
         if step.kind is not Kind.REQUEST:
-            token = _token(step.request) if step.request is not None else ABSENT
-            if token is not ABSENT and step.request is not None:
-                open_tokens.pop((step.request.sender, id_key(token)), None)
+            if step.request is not None:
+                open_tokens.pop((step.request.sender, id_key(_token(step.request))), None)
             continue
         token = _token(step)
         if token is ABSENT:
@@ -167,20 +161,11 @@ def progress_tokens_are_unique(check: Check) -> Watching:
         check.saw(step)
         key = (step.sender, id_key(token))
         if type(token) is not int and type(token) is not str:
-            check.violated(
-                step,
-                f"progressToken is {json_type(token)}",
-                "a string or an integer",
-                actual=repr(token),
-                pointer="/params/_meta/progressToken",
-            )
+            told, expected = f"progressToken is {json_type(token)}", "a string or an integer"
+            check.violated(step, told, expected, actual=repr(token), pointer=_TOKEN)
         elif key in open_tokens:
-            check.violated(
-                step,
-                f"progressToken {token!r} is in use by the open request {open_tokens[key]!r}",
-                "a token of its own for each open request",
-                pointer="/params/_meta/progressToken",
-            )
+            told = f"progressToken {token!r} is in use by the open request {open_tokens[key]!r}"
+            check.violated(step, told, "a token of its own for each open request", pointer=_TOKEN)
         open_tokens[key] = step.id
 
 
