@@ -31,6 +31,7 @@ from mcptest.report.audit import (
     broken_claims,
 )
 from mcptest.report.head import ItemKind
+from mcptest.rules.protocol import member_at
 from mcptest.schema.plausible import (
     FixturePaths,
     PlausibleInput,
@@ -298,9 +299,7 @@ class Audit:
         outcome = self._ask("completion/complete", params)
         if outcome.reply is None:
             return ""
-        completion = outcome.reply.result.get("completion")
-        values = completion.get("values") if isinstance(completion, dict) else None
-        first = values[0] if isinstance(values, list) and values else ""
+        first = member_at(outcome.reply.result, "completion", "values", "0")
         return first if isinstance(first, str) else ""
 
     # -- annotations -----------------------------------------------------------------------

@@ -20,6 +20,7 @@ from mcptest.core.message import json_type
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
+from mcptest.rules.protocol import objects_at
 from mcptest.session.answers import Answers
 from mcptest.session.client import Client, Reply
 from mcptest.session.live import LiveSession
@@ -94,9 +95,8 @@ def judged_reply(reply: Reply) -> tuple[OutcomeKind, str]:
         if message.result.get("isError") is not True:
             return OutcomeKind.HEALTHY, ""
         # The words in which a tool reports its failure.
-        content = message.result.get("content")
-        for block in content if isinstance(content, list) else ():
-            text = block.get("text") if isinstance(block, dict) else None
+        for block in objects_at(message.result, "content"):
+            text = block.get("text")
             if isinstance(text, str) and text.strip():
                 return OutcomeKind.TOOL_ERROR, show(text.strip(), 200)
         return OutcomeKind.TOOL_ERROR, ""

@@ -14,7 +14,9 @@ import msgspec
 from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import Kind
 from mcptest.core.safe_text import show
+from mcptest.rules.protocol import objects_at
 from mcptest.rules.session import Step
+from mcptest.session.pages import named_items
 from mcptest.wire.correlation import IdSet
 
 if TYPE_CHECKING:
@@ -45,12 +47,10 @@ class Offered:
             self.ids.add(step.id)
         elif kind is Kind.RESULT and step.method in _NAMED and step.sender == "server":
             member, key = _NAMED[step.method]
-            items = step.result.get(member) if isinstance(step.result, dict) else None
             names: dict[str, int] = getattr(self, member)
-            for item in items if isinstance(items, list) else ():
-                name = item.get(key) if isinstance(item, dict) else None
-                if isinstance(name, str) and len(names) < DEFAULT_LIMITS.items:
-                    names.setdefault(name, step.place)
+            for item in named_items(objects_at(step.result, member), key):
+                if len(names) < DEFAULT_LIMITS.items:
+                    names.setdefault(item[key], step.place)
 
 
 class ComposedServers(NamedTuple):

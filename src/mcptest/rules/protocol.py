@@ -89,12 +89,18 @@ def member_at(value: Any, *path: str) -> Any:
     return value
 
 
+def object_at(value: Any, *path: str) -> dict[str, Any]:
+    """The object at the end of a path, or an empty one."""
+    found = member_at(value, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def objects_at(value: Any, *path: str) -> list[dict[str, Any]]:
+    """The objects in the array at the end of a path."""
+    found = member_at(value, *path)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
 def meta_pointer(key: str) -> str:
     """Where a key of `_meta` stands in the params of a message, as a JSON pointer."""
     return f"/params/_meta/{key.replace('/', '~1')}"
-
-
-def meta_of(value: Any) -> dict[str, Any]:
-    """The `_meta` object of params or a result, or an empty one."""
-    meta = value.get("_meta") if type(value) is dict else None
-    return meta if type(meta) is dict else {}

@@ -32,7 +32,7 @@ from mcptest.core.capture import (
 )
 from mcptest.core.message import Kind, Message, id_key
 from mcptest.core.revision import STATELESS_REVISIONS, revision_of_wire
-from mcptest.rules.protocol import PROTOCOL_VERSION, meta_of
+from mcptest.rules.protocol import PROTOCOL_VERSION, object_at
 from mcptest.wire.capture_forms import SessionSource
 
 Numbered: TypeAlias = tuple[int, AnyRecord]
@@ -139,7 +139,7 @@ class _Router:
             return number
         message = read(record.raw) if _NAMES_VERSION in record.raw else None
         if message is not None and message.kind is Kind.REQUEST:
-            named = meta_of(message.value.get("params")).get(PROTOCOL_VERSION)
+            named = object_at(message.value, "params", "_meta").get(PROTOCOL_VERSION)
             if revision_of_wire(named) in STATELESS_REVISIONS:
                 return self._lane(id_key(message.value.get("id")), stream)
         return self.latest

@@ -35,8 +35,8 @@ from mcptest.rules.protocol import (
     SERVER_INFO,
     SUBSCRIPTION_ID,
     declares,
-    meta_of,
     meta_pointer,
+    object_at,
 )
 from mcptest.rules.session import Step
 
@@ -91,7 +91,7 @@ def both_sides_name_themselves(check: Check, step: Step) -> None:
     check.saw(step)
     key = CLIENT_INFO if is_request else SERVER_INFO
     holder = step.message.member("params") if is_request else step.result
-    if not isinstance(meta_of(holder).get(key), dict):
+    if not isinstance(object_at(holder, "_meta").get(key), dict):
         what = "a request" if is_request else f"the result of {step.method!r}"
         check.violated(step, f"{what} without {key} in _meta", key)
 

@@ -21,6 +21,7 @@ from mcptest.core.masking import Masker
 from mcptest.core.message import ABSENT, Flaw, Kind, Message
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
+from mcptest.rules.protocol import member_at, object_at
 from mcptest.session.answers import Answers
 from mcptest.session.connection import Pending, Stopped, encode, request_of
 from mcptest.session.lifecycle import (
@@ -91,9 +92,7 @@ def answers_for(declare: tuple[str, ...]) -> DeclaredAnswers:
 
 def _tool_uses(params: Mapping[str, Any]) -> dict[str, Any] | None:
     """Two uses of the first offered tool; None when there is none, or they were answered."""
-    tools = params.get("tools")
-    first = tools[0] if isinstance(tools, list) and tools else None
-    messages = params.get("messages")
+    first, messages = member_at(params, "tools", "0"), params.get("messages")
     if not isinstance(first, dict) or not isinstance(messages, list) or len(messages) > 1:
         return None
     uses: list[Any] = [
@@ -266,10 +265,8 @@ def trouble_of(records: Sequence[AnyRecord], stream: int | None) -> str:
 
 def input_requests(result: Any) -> Sequence[Any]:
     """What an input-required result asks for."""
-    if not isinstance(result, dict) or result.get("resultType") != "input_required":
-        return ()
-    asked = result.get("inputRequests")
-    return tuple(asked.values()) if isinstance(asked, dict) else ()
+    asks = member_at(result, "resultType") == "input_required"
+    return tuple(object_at(result, "inputRequests").values()) if asks else ()
 
 
 def body_text(bodies: Iterable[bytes]) -> str:
@@ -485,7 +482,7 @@ class Conversation:
         if self.may_be_of_other_era or not self.usable:
             return False
         exchange = self.ask(self.site.alive_check).exchange
-        result = exchange.result if isinstance(exchange.result, dict) else {}
+        result = object_at(exchange.result)
         answer = (exchange.answer, result.get("supportedVersions"), result.get("capabilities"))
         if self._usual is None:
             self._usual = answer

@@ -22,18 +22,20 @@ from mcptest.rules.corpus.probes import (
     fill_check,
     placeholders,
 )
+from mcptest.rules.protocol import object_at
 from mcptest.session.pages import is_declared
 from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck
 from mcptest.wire.envelope import decode
 
-Purpose: TypeAlias = Literal["polite", "rude", "another", "last"]
+Purpose: TypeAlias = Literal["polite", "rude", "quiet", "another", "last"]
 
 
 def shared(site: Site, purpose: Purpose, declare: tuple[str, ...] = ()) -> Conversation:
     """The connection for this purpose; a new one when there is none yet, or none that will do.
 
-    `last` is for a question after which nothing is asked there any more.
+    `last` is for a question after which nothing is asked there any more; on a `quiet` one no stream
+    for the server's own messages stands open.
     """
     if purpose == "last":
         return _unspoiled(site)
@@ -46,7 +48,9 @@ def shared(site: Site, purpose: Purpose, declare: tuple[str, ...] = ()) -> Conve
 
     if found is not None and is_usable(found) and will_do(site.ready(found)):
         return found
-    found = site.shared[purpose, declare] = site.launch(declare=declare)
+    quiet = purpose == "quiet"
+    found = site.open_without_listening() if quiet else site.launch(declare=declare)
+    site.shared[purpose, declare] = found
     will_do(site.ready(found))
     return found
 
@@ -118,8 +122,7 @@ class ProbeSeen(msgspec.Struct, frozen=True, kw_only=True):
 
     def result(self, step: str) -> Mapping[str, Any]:
         """The result of a step, or an empty object when it has none that is an object."""
-        result = self.taken[step].exchange.result if step in self.taken else ABSENT
-        return result if isinstance(result, dict) else {}
+        return object_at(self.taken[step].exchange.result) if step in self.taken else {}
 
     def declares(self, path: str) -> bool:
         return is_declared(path, self.capabilities)

@@ -19,6 +19,7 @@ from mcptest.probe.compliance.conversation import Asked, Conversation
 from mcptest.probe.compliance.site import Order, Site
 from mcptest.probe.tour import StepTaken, tour
 from mcptest.rules.corpus.probes import well_known
+from mcptest.rules.protocol import member_at
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.schema.validation import CompiledSchema, SchemaError
 from mcptest.session.client import Client
@@ -252,16 +253,11 @@ _WRONG: Sequence[Any] = ({"mcptest": "wrong"}, ["mcptest"], 7, "mcptest", True)
 
 def _wrongly_typed(tool: UsableTool) -> dict[str, Any] | None:
     """The arguments with every required one of a type that the schema excludes."""
-    properties = tool.schema.get("properties")
-    if not isinstance(properties, dict):
-        return None
     arguments = dict(tool.arguments)
     for name in tool.required:
-        schema = properties.get(name)
-        kind = schema.get("type") if isinstance(schema, dict) else None
-        if not isinstance(kind, str):
-            return None
-        value = next((one for one in _WRONG if not fits({"type": kind}, one)), None)
+        kind = member_at(tool.schema, "properties", name, "type")
+        wrong = _WRONG if isinstance(kind, str) else ()
+        value = next((one for one in wrong if not fits({"type": kind}, one)), None)
         if value is None:
             return None
         arguments[name] = value

@@ -19,7 +19,13 @@ from mcptest.probe.compliance.course import (
     answers_to,
     messages_of_server,
 )
-from mcptest.rules.protocol import CHANGE_NOTIFICATIONS, SUBSCRIPTION_ID, member_at
+from mcptest.rules.protocol import (
+    CHANGE_NOTIFICATIONS,
+    SUBSCRIPTION_ID,
+    member_at,
+    object_at,
+    objects_at,
+)
 from mcptest.session.pages import ITEM_NAMES, LIST_MEMBERS, named_items
 from mcptest.suite.matching import json_equal
 from mcptest.wire.envelope import decode
@@ -268,8 +274,7 @@ _TIMES = ("createdAt", "lastUpdatedAt")
 
 def created(seen: ProbeSeen, step: str) -> Mapping[str, Any]:
     """The task that a call began, as the answer shows it."""
-    task = seen.result(step).get("task")
-    return task if isinstance(task, dict) else {}
+    return object_at(seen.result(step), "task")
 
 
 def status_in(seen: ProbeSeen, step: str) -> Any:
@@ -392,9 +397,7 @@ def structured_content_repeated(seen: ProbeSeen) -> bool:
     result = seen.result("call")
     if "structuredContent" not in result or result.get("isError") is True:
         raise Unobserved("the call gave no structured content")
-    content = result.get("content")
-    blocks = content if isinstance(content, list) else []
-    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+    texts = [block.get("text") for block in objects_at(result, "content")]
     return any(
         json_equal(decode(text.encode("utf-8", "replace")).value, result["structuredContent"])
         for text in texts
@@ -479,9 +482,8 @@ def incomplete_errors(seen: ProbeSeen) -> list[str]:
     return [str(error.get("message")) for error in errors if not _lists_urls(error)]
 
 
-def _elicitations(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    listed = member_at(error, "data", "elicitations")
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+def _elicitations(error: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return objects_at(error, "data", "elicitations")
 
 
 def _lists_urls(error: Mapping[str, Any]) -> bool:
@@ -532,10 +534,8 @@ def beyond_declared(seen: ProbeSeen) -> list[str]:
         raise Unobserved("the subscription was not acknowledged")
     agreed: dict[str, None] = {}
     for message in found:
-        kinds = message.params.get("notifications")
-        agreed |= (
-            {name: None for name, on in kinds.items() if on} if isinstance(kinds, dict) else {}
-        )
+        kinds = object_at(message.params, "notifications")
+        agreed |= {name: None for name, on in kinds.items() if on}
     return [
         name
         for name in agreed

@@ -49,6 +49,7 @@ from mcptest.probe.compliance.observed_facts import (
 from mcptest.probe.compliance.questions import slow_machine
 from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Action, Probe, ProbeStep, StepOptions, placeholders
+from mcptest.rules.protocol import member_at, object_at
 from mcptest.session.connection import Pending
 from mcptest.session.pages import (
     LIST_CAPABILITIES,
@@ -214,10 +215,9 @@ def _other_argument(course: Course, tool: str) -> Mapping[str, Any]:
     """A text for one of the tool's own arguments, or else one that its schema knows nothing of."""
     listed = course.taken["lists"].lists.get("tools/list", ()) if "lists" in course.taken else ()
     for one in listed:
-        schema = one.get("inputSchema") if isinstance(one, dict) and one.get("name") == tool else {}
-        properties = schema.get("properties") if isinstance(schema, dict) else None
-        for name, each in (properties or {}).items() if isinstance(properties, dict) else ():
-            if isinstance(each, dict) and each.get("type") == "string" and "enum" not in each:
+        properties = object_at(one, "inputSchema", "properties")
+        for name, each in properties.items() if member_at(one, "name") == tool else ():
+            if member_at(each, "type") == "string" and "enum" not in each:
                 return {name: "mcptest"}
     return _OTHER_ARGUMENT
 
@@ -260,8 +260,7 @@ def _input(
     options: StepOptions, asked: Mapping[str, Any], declare: tuple[str, ...]
 ) -> Mapping[str, Any]:
     """What a retry adds to the params."""
-    requests = asked.get("inputRequests")
-    pairs = requests.items() if isinstance(requests, dict) else ()
+    pairs = object_at(asked, "inputRequests").items()
     given: Any = {}
     if options.answers == "malformed":
         given = _MALFORMED
@@ -288,9 +287,8 @@ def _tampered(state: str) -> str:
 
 
 def _answer(request: Any, declare: tuple[str, ...]) -> Any:
-    method = request.get("method") if isinstance(request, dict) else None
-    params = request.get("params") if isinstance(request, dict) else None
-    outcome = answers_for(declare).answer(str(method), params if isinstance(params, dict) else {})
+    method, params = member_at(request, "method"), object_at(request, "params")
+    outcome = answers_for(declare).answer(str(method), params)
     # What we can't answer a user would have closed.
     return outcome.get("result", {"action": "cancel"})
 
@@ -540,14 +538,13 @@ def _task_of(course: Course, step: ProbeStep) -> Mapping[str, Any]:
 
 def _require_what_follows(step: ProbeStep, asked: Asked) -> None:
     """Nothing that comes after it would mean anything without these."""
-    result = asked.exchange.result if isinstance(asked.exchange.result, dict) else {}
+    result = object_at(asked.exchange.result)
     if step.name == "ask" and result.get("resultType") != "input_required":
         if "{asking_tool}" in str(step.send.params):
             unlocked_by = placeholders()["asking_tool"].unlocked_by
             raise Unobserved("the tool did not answer input_required", unlocked_by)
     elif step.send.params and "task" in step.send.params:
-        task = result.get("task")
-        if not isinstance(task, dict) or "taskId" not in task:
+        if "taskId" not in object_at(result, "task"):
             raise Unobserved("the call did not become a task", "the fixture task_tool")
     elif step.options.other_arguments and result.get("resultType") != "input_required":
         reason = "the tool that asks takes no other arguments"

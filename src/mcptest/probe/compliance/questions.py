@@ -30,6 +30,7 @@ from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Placeholder, fill, fill_check, placeholders, well_known
 from mcptest.rules.corpus.reader import VersionCorpus
 from mcptest.rules.corpus.registry import BESIDE, Condition, CorpusRule, Expected, Needs
+from mcptest.rules.protocol import object_at
 from mcptest.session.pages import is_declared
 from mcptest.suite.model import Expectation
 from mcptest.suite.sent_message import SentCheck
@@ -151,8 +152,7 @@ def _not_applicable(needs: Needs, transports: Sequence[str], site: Site) -> Iter
         yield "the server does not ask for a token"
     if needs.single_era and site.speaks_handshake:
         yield "the server speaks older revisions too, to which this does not apply"
-    extensions = site.capabilities.get("extensions")
-    if needs.extension and not (isinstance(extensions, dict) and needs.extension in extensions):
+    if needs.extension and needs.extension not in object_at(site.capabilities, "extensions"):
         yield f"the server does not declare the extension {needs.extension}"
 
 
@@ -370,7 +370,7 @@ class Asking:
         bare = [job for job in _on(CheckLane.RUDE, jobs) if job.check.http is not None]
         self._together([*raw, *_on(CheckLane.ODD, jobs)], self._sharing("rude"), 1)
         # A server may allow one GET stream at a time: none of ours may be open already.
-        self._together(bare, _one_after_the_other(self._site.open_without_listening), 1)
+        self._together(bare, self._sharing("quiet"), 1)
 
     def ask_first(self, jobs: Sequence[RowJob]) -> None:
         """`initialize`, each on a connection of its own; what was asked already is not again."""
@@ -476,18 +476,6 @@ def _without_messages(asked: Asked) -> Asked:
 
 def _on(lane: CheckLane, jobs: Sequence[RowJob]) -> list[RowJob]:
     return [job for job in jobs if job.lane is lane]
-
-
-def _one_after_the_other(opener: Opener) -> Opener:
-    """The same connection for as long as it is of use."""
-    kept: list[Conversation] = []
-
-    def usable() -> Conversation:
-        if not kept or not kept[-1].usable:
-            kept.append(opener())
-        return kept[-1]
-
-    return usable
 
 
 def _is_unanswered(job: RowJob) -> bool:

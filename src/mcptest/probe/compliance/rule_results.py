@@ -25,6 +25,7 @@ from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.registry import CorpusRule, answer_in_words, unmet
 from mcptest.rules.declaration import RULES, Rule, shown_by
 from mcptest.rules.judge import decisiveness, judge
+from mcptest.rules.protocol import objects_at
 from mcptest.session.tape import Tape, answered_requests
 from mcptest.suite.matching import Failure, compact_json
 from mcptest.suite.observed import SeenExchange, judge_exchange
@@ -232,10 +233,9 @@ def _refusal(asked: Asked) -> str:
 def _words_of_result(asked: Asked) -> str:
     """A result as text, without the URI that was asked for, which its contents repeat."""
     result = asked.exchange.result
-    contents = result.get("contents") if isinstance(result, dict) else None
     words = compact_json(result)
-    for one in contents if isinstance(contents, list) else ():
-        uri = one.get("uri") if isinstance(one, dict) else None
+    for one in objects_at(result, "contents"):
+        uri = one.get("uri")
         if isinstance(uri, str) and uri:
             words = words.replace(compact_json(uri)[1:-1], "…")
     return words
