@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
-from mcptest.rules.lint.surface import Item, Surface, object_of
-from mcptest.rules.lint.wordlists import WORDS, words_of
+from mcptest.rules.lint.surface import WORDS, Item, Surface, object_of, words_of
 
 _SHORT_WORD = 10
 _MANY_ACTIONS = 3

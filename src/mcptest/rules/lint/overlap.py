@@ -16,8 +16,7 @@ from zlib import crc32
 import msgspec
 
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
-from mcptest.rules.lint.surface import NameMatches, Parameter, Surface
-from mcptest.rules.lint.wordlists import is_shared_by_nature
+from mcptest.rules.lint.surface import NameMatches, Parameter, Surface, is_shared_by_nature
 
 _NAMED = 3
 _COMPARED = 8

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from mcptest.core.redaction import is_secret_name
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
-from mcptest.rules.lint.surface import Item, Parameter
-from mcptest.rules.lint.wordlists import WORDS, plain, words_of
+from mcptest.rules.lint.surface import WORDS, Item, Parameter, plain, words_of
 
 _SAYS_THE_TYPE = frozenset(
     {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$dynamicRef", "if", "not"}
