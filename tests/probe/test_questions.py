@@ -12,7 +12,6 @@ from mcptest.core.revision import Revision
 from mcptest.core.verdict import Outcome, Side
 from mcptest.probe.compliance.questions import (
     CheckLane,
-    Question,
     RowJob,
     Unasked,
     jobs_of,
@@ -80,7 +79,7 @@ def test_a_rule_about_what_is_declared_is_asked() -> None:
         "undeclared": ("prompts",),
         "extension": "io.example/x",
     }
-    assert isinstance(question_of(rule(PING, **needs), where), Question)
+    assert isinstance(question_of(rule(PING, **needs), where), Row)
 
 
 def test_a_fixture_that_is_missing_would_unlock_the_rule() -> None:
@@ -104,7 +103,7 @@ def test_placeholders_are_filled_in_on_both_sides() -> None:
     )
     known = {"alive_method": "ping", "safe_arguments": {"x": 1}, "revision": "2025-11-25"}
     found = question_of(rule(check, expect), site(known))
-    assert isinstance(found, Question)
+    assert isinstance(found, Row)
     assert found.check == SentCheck(method="ping", params={"a": [{"x": 1}]})
     assert found.expect[0].matcher == {"exact": "2025-11-25"}
     assert found.expect[1].matcher == {"regex": "^{alive_method}{2}$"}
@@ -114,7 +113,7 @@ def test_a_rule_about_one_listed_tool_looks_at_the_page_of_that_tool() -> None:
     where = site({"dialect_tool": "odd"})
     where.page_of_tool = {"odd": "page two"}
     found = question_of(rule(SentCheck(method="tools/list"), fixture="dialect_tool"), where)
-    assert isinstance(found, Question)
+    assert isinstance(found, Row)
     assert found.check.params == {"cursor": "page two"}
 
 
@@ -161,18 +160,18 @@ def test_wanted_rules_come_once_and_unknown_ones_are_an_error() -> None:
     ],
 )
 def test_each_check_has_its_lane(check: SentCheck, target: str, lane: CheckLane) -> None:
-    question = Question("A", check, (Expectation(target, {}),))
+    question = Row("A", check, (Expectation(target, {}),))
     assert lane_of(question, Revision.V2026_07_28) is lane
 
 
 def test_only_a_server_of_the_stateless_era_can_be_moved_to_the_other() -> None:
-    question = Question("A", SentCheck(method="ping", omit=("_meta",)), ANSWERED)
+    question = Row("A", SentCheck(method="ping", omit=("_meta",)), ANSWERED)
     assert lane_of(question, Revision.V2025_11_25) is CheckLane.ODD
 
 
 def test_the_same_check_is_asked_once() -> None:
-    def question(name: str, method: str) -> Question:
-        return Question(name, SentCheck(method=method), ANSWERED)
+    def question(name: str, method: str) -> Row:
+        return Row(name, SentCheck(method=method), ANSWERED)
 
     jobs = jobs_of(
         [question("A", "x"), question("B", "x"), question("C", "y")], Revision.V2025_11_25

@@ -12,7 +12,7 @@ from mcptest.core.verdict import Outcome
 from mcptest.probe.compliance.conversation import Asked
 from mcptest.probe.compliance.course import ProbeSeen, Taken
 from mcptest.probe.compliance.observed_facts import is_beyond_counter_offer
-from mcptest.probe.compliance.questions import CheckLane, Question, Unasked, lane_of, question_of
+from mcptest.probe.compliance.questions import CheckLane, Unasked, lane_of, question_of
 from mcptest.probe.compliance.rule_results import Results
 from mcptest.probe.compliance.site import Order, Site
 from mcptest.rules.corpus.reader import VersionCorpus, corpus_of
@@ -104,7 +104,7 @@ WORKED = Condition(Expectation("result.isError", {"exists": False}), "the tool f
 
 def judged(exchange: SeenExchange, *proof: Asked) -> Any:
     rule = CorpusRule("TEST-001", None, RegistryEntry("TEST-001", section="tests"))
-    question = Question("TEST-001", PING, (Expectation("result.x", {"exact": 1}),), (WORKED,))
+    question = Row("TEST-001", PING, (Expectation("result.x", {"exact": 1}),), when=(WORKED,))
     site = Site(Order(target=DEMO, revision=Revision.V2025_11_25))
     return Results(site).exchanged(rule, question, exchange, proof)
 
@@ -133,8 +133,8 @@ def test_what_could_not_be_sent_was_not_answered_wrongly() -> None:
 def test_what_a_condition_looks_at_decides_on_the_connection_too() -> None:
     asked = Condition(Expectation("asked[*].method", {"contains": "roots/list"}), "no")
     answered = (Expectation("answer", {"exact": "result"}),)
-    assert lane_of(Question("A", PING, answered), Revision.V2025_11_25) is CheckLane.PLAIN
-    assert lane_of(Question("A", PING, answered, (asked,)), Revision.V2025_11_25) is CheckLane.ALONE
+    assert lane_of(Row("A", PING, answered), Revision.V2025_11_25) is CheckLane.PLAIN
+    assert lane_of(Row("A", PING, answered, when=(asked,)), Revision.V2025_11_25) is CheckLane.ALONE
 
 
 def test_one_of_several_capabilities_is_enough() -> None:
@@ -148,7 +148,7 @@ def test_one_of_several_capabilities_is_enough() -> None:
     assert refused.outcome is Outcome.NOT_APPLICABLE
     assert "declares none of tools.listChanged, resources.subscribe" in refused.reason
     site.capabilities = {"resources": {"subscribe": True}}
-    assert isinstance(question_of(rule, site), Question)
+    assert isinstance(question_of(rule, site), Row)
 
 
 # -- what conforming servers do, and what the shipped rows make of it --------------------------

@@ -38,7 +38,6 @@ from mcptest.probe.compliance.questions import (
     Asking,
     Causes,
     CheckLane,
-    Question,
     RowJob,
     Unasked,
     evidence_of,
@@ -110,7 +109,7 @@ def _stays_on_its_lane(probe: Probe) -> bool:
     return not another and not is_taken_aside(probe)
 
 
-def _row_result(make: Results, rule: CorpusRule, question: Question, job: RowJob) -> RuleResult:
+def _row_result(make: Results, rule: CorpusRule, question: Row, job: RowJob) -> RuleResult:
     if job.cause:
         return make.unasked(rule, kept_from(job.cause))
     if job.killed is not None:
@@ -122,7 +121,7 @@ def _row_result(make: Results, rule: CorpusRule, question: Question, job: RowJob
 
 
 def _probe_result(
-    make: Results, rule: CorpusRule, question: Question, found: Probed | Unasked
+    make: Results, rule: CorpusRule, question: Row, found: Probed | Unasked
 ) -> RuleResult:
     if isinstance(found, Unasked):
         return make.unasked(rule, found)
@@ -150,7 +149,7 @@ class Judging:
         """Those that are told about."""
         self.asked: tuple[CorpusRule, ...] = ()
         """Those that are asked: a rule over sessions needs what the others make happen."""
-        self.planned: dict[str, Question] = {}
+        self.planned: dict[str, Row] = {}
         self.jobs: dict[str, RowJob] = {}
         self.probed: dict[str, Probed | Unasked] = {}
         self._doubts: list[Doubt] = []
@@ -430,8 +429,8 @@ class Judging:
             if name in self.site.known and tour.usable
         ]
 
-    def _plan(self) -> dict[str, Question]:
-        planned: dict[str, Question] = {}
+    def _plan(self) -> dict[str, Row]:
+        planned: dict[str, Row] = {}
         for rule in self.asked:
             if rule.row is None:
                 continue

@@ -14,6 +14,7 @@ import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import msgspec
@@ -29,7 +30,7 @@ from mcptest.probe.compliance.course import Purpose, set_going, shared
 from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Placeholder, fill, fill_check, placeholders, well_known
 from mcptest.rules.corpus.reader import VersionCorpus
-from mcptest.rules.corpus.registry import BESIDE, Condition, CorpusRule, Expected, Needs
+from mcptest.rules.corpus.registry import BESIDE, Condition, CorpusRule, Expected, Needs, Row
 from mcptest.rules.protocol import object_at
 from mcptest.session.pages import is_declared
 from mcptest.suite.model import Expectation
@@ -37,17 +38,6 @@ from mcptest.suite.sent_message import SentCheck
 
 _FILLED = ("exact", "not_exact", "one_of", "contains", "not_contains")
 """Matchers whose argument may hold a placeholder; a pattern has braces of its own."""
-
-
-class Question(msgspec.Struct, frozen=True):
-    """A rule that can be asked: its check with all placeholders filled in."""
-
-    id: str
-    check: SentCheck
-    expect: tuple[Expectation, ...]
-    when: tuple[Condition, ...] = ()
-    beside: Mapping[str, SentCheck] = {}
-    """What is asked beside it so that the answer means something: some of `BESIDE`."""
 
 
 class Unasked(msgspec.Struct, frozen=True):
@@ -82,16 +72,16 @@ def rules_to_judge(corpus: VersionCorpus, wanted: Sequence[str]) -> tuple[Corpus
     return tuple(sorted(rules, key=lambda rule: (rule.section, rule.id)))
 
 
-def question_of(rule: CorpusRule, site: Site) -> Question | Unasked:
-    """What a rule with a row asks of this server, or why it does not."""
+def question_of(rule: CorpusRule, site: Site) -> Row | Unasked:
+    """The row of a rule with all placeholders filled in, or why it is not asked of this server."""
     row = rule.row
     assert row is not None  # a rule without one is judged over sessions
     refused = gate(rule, site)
     if refused is not None:
         return refused
+    of_both = row.expect_of_both_eras if site.speaks_handshake else ()
     try:
         check = fill_check(row.check, site.known)
-        of_both = row.expect_of_both_eras if site.speaks_handshake else ()
         expect = filled_expectations(of_both or row.expect, site.known)
         when = filled_conditions(row.when, site.known)
     except KeyError as missing:
@@ -100,12 +90,11 @@ def question_of(rule: CorpusRule, site: Site) -> Question | Unasked:
     cursor = site.page_of_tool.get(str(site.known.get(row.needs.fixture)))
     if check.method == "tools/list" and check.params is None and cursor is not None:
         check = msgspec.structs.replace(check, params={"cursor": cursor})
-    beside: dict[str, SentCheck] = {}
-    for name in BESIDE:
-        asked: SentCheck | None = getattr(row, name)
+    beside: dict[str, Any] = dict.fromkeys(BESIDE)
+    for name, asked in row.beside.items():
         with contextlib.suppress(KeyError):  # the server may have nothing to ask it of
-            beside |= {} if asked is None else {name: fill_check(asked, site.known)}
-    return Question(rule.id, check, expect, when, beside)
+            beside[name] = fill_check(asked, site.known)
+    return replace(row, check=check, expect=expect, when=when, **beside)
 
 
 def gate(rule: CorpusRule, site: Site) -> Unasked | None:
@@ -292,7 +281,7 @@ class RowJob(msgspec.Struct, eq=False):
     """What is asked beside it, as its row says."""
 
 
-def lane_of(question: Question, revision: Revision) -> CheckLane:
+def lane_of(question: Row, revision: Revision) -> CheckLane:
     check = question.check
     conditions = (one.expectation for one in question.when)
     targets = [one.target for one in (*question.expect, *conditions)]
@@ -311,17 +300,17 @@ def lane_of(question: Question, revision: Revision) -> CheckLane:
     return CheckLane.PLAIN
 
 
-def jobs_of(questions: Iterable[Question], revision: Revision) -> dict[str, RowJob]:
+def jobs_of(questions: Iterable[Row], revision: Revision) -> dict[str, RowJob]:
     """The job of each rule; rules with the same check on the same lane share one."""
     shared: dict[tuple[CheckLane, bytes], RowJob] = {}
     found: dict[str, RowJob] = {}
 
-    def job_for(question: Question, check: SentCheck) -> RowJob:
-        lane = lane_of(msgspec.structs.replace(question, check=check), revision)
+    def job_for(question: Row, check: SentCheck) -> RowJob:
+        lane = lane_of(replace(question, check=check), revision)
         return shared.setdefault((lane, msgspec.json.encode(check)), RowJob(check, lane))
 
     for question in questions:
-        job = found[question.id] = job_for(question, question.check)
+        job = found[question.rule_id] = job_for(question, question.check)
         for name, check in question.beside.items():
             job.beside[name] = job_for(question, check)
     return found

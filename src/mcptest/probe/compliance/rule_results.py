@@ -20,9 +20,9 @@ from mcptest.core.message import ABSENT, Kind, id_key
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Finding, Outcome, Severity, Side, Verdict
 from mcptest.probe.compliance.conversation import AT_WORK, Asked, Conversation
-from mcptest.probe.compliance.questions import SHOWN, Question, Unasked, evidence_of
+from mcptest.probe.compliance.questions import SHOWN, Unasked, evidence_of
 from mcptest.probe.compliance.site import Site
-from mcptest.rules.corpus.registry import CorpusRule, answer_in_words, unmet
+from mcptest.rules.corpus.registry import CorpusRule, Row, answer_in_words, unmet
 from mcptest.rules.declaration import RULES, Rule, shown_by
 from mcptest.rules.judge import decisiveness, judge
 from mcptest.rules.protocol import objects_at
@@ -59,7 +59,7 @@ class Results:
         return self._result(rule, Outcome.FAIL, findings=(finding,), evidence=evidence, observed=1)
 
     def exchanged(
-        self, rule: CorpusRule, question: Question, exchange: SeenExchange, proof: Sequence[Asked]
+        self, rule: CorpusRule, question: Row, exchange: SeenExchange, proof: Sequence[Asked]
     ) -> RuleResult:
         """An exchange against what is expected of it, where anything can be."""
         missing = unmet(question.when, exchange)

@@ -281,6 +281,12 @@ class Row:
     ] = ()
     place: Place = field(default=_NO_PLACE, compare=False)
 
+    @property
+    def beside(self) -> dict[str, SentCheck]:
+        """What is asked beside it."""
+        asked = {"control": self.control, "unlike": self.unlike, "absent": self.absent}
+        return {name: check for name, check in asked.items() if check is not None}
+
 
 @dataclass(frozen=True, slots=True)
 class CorpusRule:
