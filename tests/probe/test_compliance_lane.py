@@ -19,11 +19,11 @@ from mcptest.core.results import Status
 from mcptest.core.results import TestResult as Result
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Outcome, Severity
-from mcptest.probe.compliance import block as judged_block
-from mcptest.probe.compliance.block import exit_code_for, judge_block, min_grade_gate, narrowed
+from mcptest.probe import lanes as judged_block
 from mcptest.probe.compliance.site import Order
-from mcptest.probe.lanes import LaneSettings, run_compliance_lane
+from mcptest.probe.lanes import LaneSettings, judge_block, narrowed, run_compliance_lane
 from mcptest.report.compliance.judged_results import result_of_gate, results_of_judgement
+from mcptest.rules.grading import exit_code_for, min_grade_gate
 from mcptest.suite.compliance_block import (
     ComplianceBlock,
     ComplianceTest,

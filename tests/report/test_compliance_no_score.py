@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from mcptest.probe.compliance.block import min_grade_gate
 from mcptest.report.codec import as_json
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.text import compliance_lines
 from mcptest.report.html.building import page_of
 from mcptest.report.terminal import Style
+from mcptest.rules.grading import min_grade_gate
 from tests.support.compliance_results import INCONCLUSIVE, judgement, result, results
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.revision import Revision
-from mcptest.probe.compliance.block import exit_code_for, judge_block
+from mcptest.probe.lanes import judge_block
 from mcptest.rules.corpus.reader import SHIPPED, VersionCorpus, corpus_of
+from mcptest.rules.grading import exit_code_for
 from mcptest.rules.migration import Fail, check_resource_error_code
 from mcptest.suite.compliance_block import ComplianceBlock, SpecVersionCheck, load_compliance_block
 from mcptest.suite.observed import SeenExchange, judge_exchange

@@ -5,9 +5,10 @@ Each lane ends in results like those of tests, so there is one report and one ex
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import msgspec
 
 from mcptest.core.capture import AnyRecord
 from mcptest.core.errors import McptestError, PeerError, UsageError
-from mcptest.core.judgement import Scorecard
+from mcptest.core.judgement import GateResult, Judgement, Scorecard
 from mcptest.core.limits import Deadline
 from mcptest.core.redaction import redaction
 from mcptest.core.results import Proof, Status, TestResult
@@ -23,8 +24,7 @@ from mcptest.core.revision import TIMELINE, Revision, parse_revision
 from mcptest.core.safe_text import show
 from mcptest.core.spelling import close_matches
 from mcptest.core.verdict import Outcome, Verdict
-from mcptest.probe.compliance.block import judge_block
-from mcptest.probe.compliance.judging import Tell
+from mcptest.probe.compliance.judging import Tell, judge_server, run_tests
 from mcptest.probe.compliance.site import Order
 from mcptest.probe.properties import need_hypothesis
 from mcptest.probe.suites.server_start import ServerFixture, isolate_fixture, understand
@@ -42,7 +42,9 @@ from mcptest.report.property import PropertyReport, property_results
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.corpus.probes import known_fixtures
 from mcptest.rules.corpus.reader import corpus_of
+from mcptest.rules.corpus.version_diff import judge_spec_version_check
 from mcptest.rules.declaration import Rule
+from mcptest.rules.grading import graded_in_words, judge_grade_delta
 from mcptest.rules.judge import decisiveness, judge
 from mcptest.session.connection import Stopped
 from mcptest.suite.compliance_block import ComplianceBlock
@@ -121,6 +123,90 @@ def _unreached(
 
 
 # -- compliance: the server is judged by a revision of the specification -------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedBlock:
+    """What came of a block."""
+
+    judgements: tuple[Judgement, ...] = ()
+    """Those whose rules were asked for."""
+    gates: tuple[GateResult, ...] = ()
+    graded: Judgement | None = None
+    """By the whole corpus, where a gate or a scorecard needs the grade."""
+    notes: tuple[str, ...] = ()
+
+
+def narrowed(block: ComplianceBlock, names: Sequence[str]) -> ComplianceBlock:
+    """Just the tests of these names, and no gates; the block itself when there are no names."""
+    if not names:
+        return block
+    tests = None
+    if block.tests is not None:
+        tests = tuple(test for test in block.tests if test.name in names)
+    return replace(block, tests=tests, spec_version_check=None, grade_delta=None)
+
+
+def judge_block(
+    block: ComplianceBlock,
+    order: Order | None,
+    tell: Tell,
+    *,
+    corpora: Path | None = None,
+    before: Scorecard | None = None,
+    needs_grade: bool = False,
+) -> JudgedBlock:
+    """Run the tests and hold the gates. No server is contacted when nothing is asked of one.
+
+    `order` may be None only then. Raises PeerError when the server can't be reached.
+    """
+    found = judge_spec_version_check(block, lambda revision: corpus_of(revision, corpora))
+    gates = [] if found is None else [found]
+    judgement = graded = None
+    if order is not None:
+        judgement = _judged_tests(block, order, tell)
+        wants_grade = needs_grade or block.grade_delta is not None
+        if wants_grade and not _is_interrupted(order):
+            if block.tests is None:
+                graded = judgement
+            else:
+                with suppress(Stopped):  # before the server was met again
+                    graded = judge_server(msgspec.structs.replace(order, rules=()), tell)
+    if block.grade_delta is not None and graded is not None and not _is_interrupted(order):
+        gates.append(judge_grade_delta(block.grade_delta, graded, before))
+    judged = () if judgement is None else (judgement,)
+    notes: tuple[str, ...] = ()
+    if graded is not None and graded is not judgement and graded.grade is not None:
+        notes = (f"the grade is of the whole corpus: {graded_in_words(graded.grade)}",)
+    return JudgedBlock(judged, tuple(gates), graded, notes)
+
+
+def _is_interrupted(order: Order | None) -> bool:
+    """Then there is no grade, and nothing that needs one."""
+    return order is not None and order.should_stop is not None and order.should_stop()
+
+
+def _judged_tests(block: ComplianceBlock, order: Order, tell: Tell) -> Judgement | None:
+    if block.tests == ():
+        return None
+    try:
+        if block.tests is None:
+            return judge_server(order, tell)
+        judged = run_tests(order, block.tests, tell)
+    except UsageError as error:
+        # Which revision is spoken was found out only now, and it lacks a rule that was named.
+        if order.revision is not None or isinstance(error, SuiteError):
+            raise
+        remedy = "--spec-version" if block.tests is None else "compliance.spec_version"
+        raise UsageError(error.message, hint=f"name the revision that has it: {remedy}") from None
+    # The name of a test may hold spaces: the command that repeats it must still be one.
+    results = tuple(
+        msgspec.structs.replace(one, repeat=f"{order.repeat} --rule {shlex.quote(one.id)}")
+        if order.repeat and shlex.quote(one.id) != one.id
+        else one
+        for one in judged.results
+    )
+    return msgspec.structs.replace(judged, results=results)
 
 
 def run_compliance_lane(lanes: Lanes, how: LaneSettings, tell: Tell) -> Iterator[TestResult]:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from mcptest import __version__
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.judgement import (
     GateResult,
     Grade,
@@ -274,6 +274,10 @@ def _facts_alone(now: Grade) -> dict[str, Any]:
     return {**({"grade": now.letter} if now.letter else {}), "score": now.score}
 
 
+def graded_in_words(grade: Grade) -> str:
+    return _graded(grade.letter, grade.score)
+
+
 def _graded(letter: str, score: float) -> str:
     return f"{show(letter, 4)} with {score:.1f}" if letter else "no letter"
 
@@ -307,6 +311,47 @@ def _other_profile(now: Judgement, before: Scorecard) -> Iterator[str]:
     if was != is_now:
         yield "note: the two grades are not of the same profile; save the scorecard again"
 
+
+# -- What the verdicts come to --------------------------------------------------------------------
+
+
+def min_grade_gate(wanted: str, judgement: Judgement) -> GateResult:
+    """`--min-grade`: the letter must be this one or a better one."""
+    grade = judgement.grade
+    if grade is None:
+        return GateResult("min_grade", False, f"{wanted} is wanted, and only some rules were asked")
+    detail = f"{graded_in_words(grade)}, {wanted} is wanted"
+    passed = bool(grade.letter) and rank(grade.letter) <= rank(wanted)
+    return GateResult("min_grade", passed, detail, () if passed else grade.caps)
+
+
+def exit_code_for(
+    judgements: Sequence[Judgement],
+    gates: Sequence[GateResult],
+    *,
+    strict: bool = False,
+    excused: bool = False,
+) -> ExitCode:
+    """What the verdicts come to. `excused`: a baseline says which failures count, not we."""
+    if any(not gate.passed for gate in gates):
+        return ExitCode.FAILED
+    if not excused and any(is_bad(one, strict=strict) for one in judgements):
+        return ExitCode.FAILED
+    if not gates and not judgements:
+        return ExitCode.NOTHING_MATCHED
+    if judgements and not any(one.observed for one in judgements):
+        return ExitCode.NOTHING_MATCHED
+    return ExitCode.OK
+
+
+def is_bad(judgement: Judgement, *, strict: bool) -> bool:
+    """A broken MUST, a broken SHOULD where that counts, or something that kept us from judging."""
+    if judgement.broken_musts or any(one.kept_from_judging for one in judgement.causes):
+        return True
+    return strict and any(one.severity is Severity.SHOULD for one in judgement.failures)
+
+
+# -- What a grade was given by --------------------------------------------------------------------
 
 DIGITS: Final = 12
 """Of the hash. Two corpora that somebody compares are told apart by far fewer."""

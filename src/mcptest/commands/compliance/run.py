@@ -51,16 +51,17 @@ from mcptest.core.judgement import (
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
-from mcptest.probe.compliance.block import (
-    JudgedBlock,
-    exit_code_for,
-    judge_block,
-    min_grade_gate,
-    narrowed,
-)
 from mcptest.probe.compliance.judging import Tell, spoken_revisions
 from mcptest.probe.compliance.site import Order
-from mcptest.probe.lanes import SuiteServer, check_names, check_rules, server_of_suite
+from mcptest.probe.lanes import (
+    JudgedBlock,
+    SuiteServer,
+    check_names,
+    check_rules,
+    judge_block,
+    narrowed,
+    server_of_suite,
+)
 from mcptest.probe.suites.settings import ServerChoice
 from mcptest.report.codec import as_json
 from mcptest.report.compliance.compliance_report import ComplianceReport
@@ -84,6 +85,7 @@ from mcptest.rules.corpus.known_failures import (
     load_known_failures,
 )
 from mcptest.rules.corpus.probes import known_fixtures
+from mcptest.rules.grading import exit_code_for, min_grade_gate
 from mcptest.session.connection import Stopped
 from mcptest.session.server_spec import target_of
 from mcptest.suite.compliance_block import ComplianceBlock

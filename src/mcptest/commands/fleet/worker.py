@@ -30,12 +30,12 @@ from mcptest.core.redaction import redaction
 from mcptest.core.revision import parse_revision
 from mcptest.core.safe_text import show
 from mcptest.probe.audit_run import Audit, AuditOrder
-from mcptest.probe.compliance.block import exit_code_for, min_grade_gate
 from mcptest.probe.compliance.judging import judge_server
 from mcptest.probe.compliance.site import Order
 from mcptest.probe.live_server import Subject
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.fleet import FleetServer, ServerOutcome
+from mcptest.rules.grading import exit_code_for, min_grade_gate
 from mcptest.session.connection import Stopped
 from mcptest.session.pages import Offer
 from mcptest.transport.interrupt import end_everything
