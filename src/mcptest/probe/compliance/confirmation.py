@@ -242,17 +242,16 @@ class Confirmation:
         if first.toured:
             take_the_tour(again)
         started: dict[int, Started] = {}
-        for said in first.said:
+        for act, earlier in first.said:
             if not again.usable:
                 break
-            if said.act == "start":
-                check = said.started.check
-                started[id(said.started)] = again.start(check, identifier=said.identifier)
-            elif said.act == "notify":
-                again.notify(said.started.check)
-            elif id(said.started) in started:
-                act = again.finish if said.act == "finish" else again.give_up
-                act(started[id(said.started)])
+            if act == "start":
+                started[id(earlier)] = again.start(earlier.check, identifier=earlier.id)
+            elif act == "notify":
+                again.notify(earlier.check)
+            elif id(earlier) in started:
+                repeat = again.finish if act == "finish" else again.give_up
+                repeat(started[id(earlier)])
         return again
 
 

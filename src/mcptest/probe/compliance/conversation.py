@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -215,6 +215,10 @@ class Asked(msgspec.Struct, frozen=True):
     """Why it could not be sent, where it could not."""
 
 
+Act: TypeAlias = Literal["start", "finish", "notify", "give_up"]
+"""What is done on a connection, and can be done again on another."""
+
+
 class Started(msgspec.Struct):
     """A check that is under way; `Conversation.finish` collects what came of it."""
 
@@ -222,6 +226,8 @@ class Started(msgspec.Struct):
     conversation: Conversation
     waiting: tuple[Pending, ...] = ()
     """Whoever may be answered: one request, or several ids for bytes that were sent as they are."""
+    id: Any = ABSENT
+    """The id that it was to be sent with; ABSENT where any will do."""
     body: bytes = b""
     stream: int | None = None
     at: float = 0.0
@@ -245,14 +251,6 @@ class Started(msgspec.Struct):
     def done(self) -> bool:
         done = [one.done for one in self.waiting]
         return all(done) if self.wants_all else any(done)
-
-
-class Said(msgspec.Struct, frozen=True):
-    """One thing that was done on a connection, as it is done again on another."""
-
-    act: Literal["start", "finish", "notify", "give_up"]
-    started: Started
-    identifier: Any = ABSENT
 
 
 def trouble_of(records: Sequence[AnyRecord], stream: int | None) -> str:
@@ -380,7 +378,7 @@ class Conversation:
         self.notifications: list[Any] = []
         self.asked: list[Any] = []
         self._unasked_bytes = 0
-        self.said: list[Said] = []
+        self.said: list[tuple[Act, Started]] = []
         """What was sent and waited for, in this order, so that it can be done again."""
         self._own_lifecycle: Lifecycle | None = None
         self._fenced = 0.0
@@ -496,25 +494,23 @@ class Conversation:
 
     def start(self, check: SentCheck, *, identifier: Any = ABSENT) -> Started:
         """Send it and return at once."""
-        started = self._begun(check)
-        self.said.append(Said("start", started, identifier))
+        started = self._begun(check, "start", identifier)
         if self.gone is None and not self.mute:
-            error = self._guarded(lambda: self._send(started, identifier))
+            error = self._guarded(lambda: self._send(started))
             if error is not None and self.transport != "stdio" and started.stream is None:
                 started.unsent = error.message  # over a pipe, bytes may have been written
         return started
 
     def notify(self, check: SentCheck) -> Asked:
         """Send a notification; over HTTP its status is waited for."""
-        started = self._begun(check)
-        self.said.append(Said("notify", started))
+        started = self._begun(check, "notify")
         if self.gone is None and not self.mute:
             self._guarded(lambda: self._notify(started))
         return self._seen(started)
 
     def finish(self, started: Started) -> Asked:
         """Wait for the answer, or until it is clear that none comes."""
-        self.said.append(Said("finish", started))
+        self.said.append(("finish", started))
         self._guarded(lambda: self._await(started))
         if started.check.method and not self._is_over(started):
             seconds = time.monotonic() - started.at
@@ -534,7 +530,7 @@ class Conversation:
 
     def give_up(self, started: Started) -> None:
         """Take a request back that is still open: from then on nothing is waited for."""
-        self.said.append(Said("give_up", started))
+        self.said.append(("give_up", started))
         for pending in started.waiting:
             if pending.done:
                 continue
@@ -549,15 +545,12 @@ class Conversation:
         self._guarded(lambda: self._pump_until(until, Deadline.after(seconds)))
         return until()
 
-    def _begun(self, check: SentCheck) -> Started:
-        return Started(
-            check,
-            self,
-            at=time.monotonic(),
-            place=len(self.tape.records),
-            notifications=len(self.notifications),
-            asked=len(self.asked),
-        )
+    def _begun(self, check: SentCheck, act: Act, identifier: Any = ABSENT) -> Started:
+        started = Started(check, self, id=identifier, at=time.monotonic())
+        started.place = len(self.tape.records)
+        started.notifications, started.asked = len(self.notifications), len(self.asked)
+        self.said.append((act, started))
+        return started
 
     def _guarded(self, act: Callable[[], object]) -> PeerError | None:
         """Whatever the server does to the connection is something seen, not an error of ours."""
@@ -574,8 +567,8 @@ class Conversation:
     def _deadline(self) -> Deadline:
         return Deadline.after(self.site.order.timeout)
 
-    def _send(self, started: Started, identifier: Any) -> None:
-        check, connection = started.check, self.client.connection
+    def _send(self, started: Started) -> None:
+        check, connection, identifier = started.check, self.client.connection, started.id
         if check.http is not None:
             self.polite = False
             self._send_http(started)
