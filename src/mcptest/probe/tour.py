@@ -22,6 +22,7 @@ from mcptest.core.message import Kind, Message, json_type
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
+from mcptest.rules.protocol import member_at
 from mcptest.schema.plausible import plausible_arguments, prompt_arguments
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 from mcptest.session.client import Client, Reply
@@ -210,11 +211,9 @@ def _safe_call(
     """The first tool that says it only reads, with an input that its own schema accepts; and the
     tools before it whose schemas can't be checked."""
     unusable: list[StepTaken] = []
-    for tool in tools:
-        if not isinstance(tool, dict) or not is_safe(tool):
-            continue
-        name, schema = tool.get("name"), tool.get("inputSchema")
-        if not isinstance(name, str) or not isinstance(schema, dict):
+    for tool in named_items(tools):
+        name, schema = tool["name"], tool.get("inputSchema")
+        if not is_safe(tool) or not isinstance(schema, dict):
             continue
         arguments = plausible_arguments(schema)
         try:
@@ -270,11 +269,10 @@ def _prompts(client: Client) -> Iterator[Event]:
     # Prompt arguments are strings: each required one gets its own name.
     arguments = {one: one for one in prompt_arguments(first)}
     yield _ask(f"prompts/get {show(name, 60)}", partial(client.get_prompt, name, arguments or None))
-    declared = first.get("arguments")
-    match declared[0] if isinstance(declared, list) and declared else None:
-        case {"name": str(argument)} if client.declares("completions"):
-            reference, asked = {"type": "ref/prompt", "name": name}, {"name": argument, "value": ""}
-            yield _ask("completion/complete", lambda: client.complete(reference, asked))
+    argument = member_at(first, "arguments", "0", "name")
+    if isinstance(argument, str) and client.declares("completions"):
+        reference, asked = {"type": "ref/prompt", "name": name}, {"name": argument, "value": ""}
+        yield _ask("completion/complete", lambda: client.complete(reference, asked))
 
 
 # -- Where a session is recorded -----------------------------------------------------------------

@@ -19,11 +19,11 @@ from mcptest.probe.compliance.conversation import Asked, Conversation
 from mcptest.probe.compliance.site import Order, Site
 from mcptest.probe.tour import StepTaken, tour
 from mcptest.rules.corpus.probes import well_known
-from mcptest.rules.protocol import member_at
+from mcptest.rules.protocol import member_at, objects_at
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.schema.validation import CompiledSchema, SchemaError
 from mcptest.session.client import Client
-from mcptest.session.pages import LIST_MEMBERS, Listed, Offer, distinct, list_items
+from mcptest.session.pages import LIST_MEMBERS, Listed, Offer, distinct, list_items, named_items
 from mcptest.session.tape import answered_requests
 from mcptest.session.tool_safety import may_call, task_support
 from mcptest.suite.sent_message import SentCheck
@@ -57,7 +57,7 @@ def lists_on(records: Sequence[AnyRecord]) -> Lists:
     page_of_tool: dict[str, str] = {}
     page_cursor = None
     for method, params, result in _answered(records):
-        items = [one for one in listed(result.get(LIST_MEMBERS[method])) if isinstance(one, dict)]
+        items = objects_at(result, LIST_MEMBERS[method])
         found[method] += items
         cursor, following = params.get("cursor"), result.get("nextCursor")
         if method == "tools/list" and isinstance(cursor, str):
@@ -66,10 +66,6 @@ def lists_on(records: Sequence[AnyRecord]) -> Lists:
             page_cursor = following
     lists = {method: distinct(items) for method, items in found.items()}  # pages come again
     return Lists.of(lists, page_cursor=page_cursor, page_of_tool=page_of_tool)
-
-
-def listed(items: Any) -> list[Any]:
-    return items if isinstance(items, list) else []
 
 
 def _answered(
@@ -119,7 +115,8 @@ class UsableTool(msgspec.Struct, frozen=True):
     @property
     def required(self) -> list[str]:
         required = self.schema.get("required")
-        return [one for one in listed(required) if isinstance(one, str)]
+        names = required if isinstance(required, list) else ()
+        return [one for one in names if isinstance(one, str)]
 
     @property
     def task_support(self) -> str:
@@ -128,13 +125,11 @@ class UsableTool(msgspec.Struct, frozen=True):
 
 def fixtures_of(order: Order, lists: Lists) -> dict[str, str]:
     """Fixture to what is one: as the user says, or by the names of the official suite."""
-    listed = {str(one.get("name")) for many in (lists.tools, lists.prompts) for one in many} | {
-        str(one.get("uri")) for one in lists.resources
-    }
+    listed = {*lists.names("tools"), *lists.names("prompts"), *lists.names("resources", "uri")}
     found = {
         fixture: next(name for name in names if name in listed)
         for fixture, names in well_known().items()
-        if any(name in listed for name in names)
+        if not listed.isdisjoint(names)
     }
     return {**found, **order.fixtures}
 
@@ -206,7 +201,7 @@ def learned_values(order: Order, lists: Lists, working: Collection[str] = ()) ->
     fixtures = fixtures_of(order, lists)
     tools = callable_tools(order, lists, fixtures)
     known: dict[str, Any] = {**dict(_of_tools(tools, working)), **_of_prompts(lists.prompts)}
-    uris = [one["uri"] for one in lists.resources if isinstance(one.get("uri"), str)]
+    uris = lists.names("resources", "uri")
     readable = [uri for uri in uris if uri != fixtures.get("failing_resource")]
     if readable:
         known["first_resource"] = readable[0]
@@ -298,9 +293,8 @@ def _of_header_tool(
 
 def _of_prompts(prompts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     known: dict[str, Any] = {}
-    for prompt in (one for one in prompts if isinstance(one.get("name"), str)):
-        name = prompt["name"]
-        arguments = list(prompt_arguments(prompt))
+    for prompt in named_items(prompts):
+        name, arguments = prompt["name"], list(prompt_arguments(prompt))
         required = [one for one, is_required in arguments if is_required]
         if "first_prompt" not in known:
             known["first_prompt"] = name
@@ -319,9 +313,8 @@ def _of_prompts(prompts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def prompt_arguments(prompt: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     """Name of each declared argument, and whether it is required."""
-    for one in listed(prompt.get("arguments")):
-        if isinstance(one, dict) and isinstance(one.get("name"), str):
-            yield one["name"], one.get("required") is True
+    for one in named_items(objects_at(prompt, "arguments")):
+        yield one["name"], one.get("required") is True
 
 
 _TRIED = 4
