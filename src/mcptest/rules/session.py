@@ -66,6 +66,8 @@ def is_routine(step: Step) -> bool:
 
 _STATELESS = STATELESS_REVISIONS  # a tuple: two comparisons by identity
 _EMPTY: dict[str, Any] = {}
+_BEFORE_THE_ANSWER = frozenset({"", "ping"})
+"""Who sends no more than this may still wait for the answer to `initialize`."""
 _CROWD = 10_000
 _KEPT_PARAMS = ("_meta", "name", "uri", "cursor", "level", "requestState", "protocolVersion")
 _GIVEN_UP = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.CLOSED.value})
@@ -229,6 +231,9 @@ class Session:
         self.initialize_sent = False
         self.initialize_answered = False
         self.initialized = False
+        self.answer_was_read = False
+        """The client has read the answer to its latest `initialize`: it has gone on, with
+        `notifications/initialized` or any message but a ping."""
         self.agreed_version: str | None = None
         """What the server's initialize result said, whether that revision exists or not."""
         self.handshake_revision: Revision | None = None
@@ -448,6 +453,8 @@ class _Tracker:
         if step.revision is None or (self.session.forced and not step.probes):
             step.revision = self.session.revision
         step.stateless = step.revision in _STATELESS
+        if frame.sender == "client" and step.method not in _BEFORE_THE_ANSWER:
+            self.session.answer_was_read = step.method != "initialize"
         if stream is not None and stream.posted is None and frame.sender == "client":
             stream.posted = step
         step.routine = is_routine(step)

@@ -235,7 +235,6 @@ def session_id_is_repeated(check: Check) -> Watching:
     before the client had read the id is left alone.
     """
     session_id: str | None = None
-    crossing = _Crossing()
     while step := (yield):
         stream, record = step.stream, step.record
         if stream is None:
@@ -248,8 +247,8 @@ def session_id_is_repeated(check: Check) -> Watching:
                 session_id = None
             continue
         sent = stream.sent_header(_SESSION)
-        may_cross = crossing.may_be(step)
-        if session_id is None or not _is_later_request(step) or (may_cross and sent is None):
+        unread = sent is None and _may_cross(step, check)
+        if session_id is None or not _is_later_request(step) or unread:
             continue
         check.saw(step)
         if sent != session_id:
@@ -265,25 +264,14 @@ def _is_later_request(step: Step) -> bool:
     return step.sender == "client" and step.method != "initialize" and not step.in_batch
 
 
-class _Crossing:
-    """Tells which GET may have crossed the answer to initialize on its way.
+def _may_cross(step: Step, check: Check) -> bool:
+    """A GET that may have crossed the answer to initialize on its way.
 
     Some clients open their stream beside the handshake. When it arrives says nothing about what
-    they knew then. Whoever sends `notifications/initialized`, or any message but a ping, has read
-    the answer.
+    they knew then.
     """
-
-    def __init__(self) -> None:
-        self._answer_was_read = False
-
-    def may_be(self, step: Step) -> bool:
-        if isinstance(step.record, HttpRequest):
-            return step.record.method == "GET" and not self._answer_was_read
-        if step.sender == "client" and step.method == "initialize":
-            self._answer_was_read = False
-        elif step.sender == "client" and step.method != "ping":
-            self._answer_was_read = True
-        return False
+    is_get = isinstance(step.record, HttpRequest) and step.record.method == "GET"
+    return is_get and not check.session.answer_was_read
 
 
 def _follows_the_handshake(step: Step, check: Check) -> bool:
@@ -293,45 +281,39 @@ def _follows_the_handshake(step: Step, check: Check) -> bool:
 
 
 @_version_rule("HTTP-006", "every request after initialize names the protocol version")
-def version_header_is_sent(check: Check) -> Watching:
+def version_header_is_sent(check: Check, step: Step) -> None:
     """From 2025-06-18 on each HTTP request after the handshake has `MCP-Protocol-Version`.
 
     A server that finds none takes the client for one of 2025-03-26. A GET that may have been under
     way before the client had read the answer is left alone.
     """
-    crossing = _Crossing()
-    while step := (yield):
-        may_cross = crossing.may_be(step)
-        if not _follows_the_handshake(step, check) or step.stream is None:
-            continue
-        sent = step.stream.sent_header("mcp-protocol-version")
-        if may_cross and sent is None:
-            continue
-        check.saw(step)
-        if sent is None:
-            expected = f"MCP-Protocol-Version: {check.session.agreed_version}"
-            check.violated(step, "a request without MCP-Protocol-Version", expected)
+    if step.stream is None or not _follows_the_handshake(step, check):
+        return
+    sent = step.stream.sent_header("mcp-protocol-version")
+    if sent is None and _may_cross(step, check):
+        return
+    check.saw(step)
+    if sent is None:
+        expected = f"MCP-Protocol-Version: {check.session.agreed_version}"
+        check.violated(step, "a request without MCP-Protocol-Version", expected)
 
 
 @_version_rule("HTTP-007", "the version header keeps what was agreed", severity=Severity.SHOULD)
-def version_header_is_kept(check: Check) -> Watching:
+def version_header_is_kept(check: Check, step: Step) -> None:
     """`MCP-Protocol-Version` has the version that the initialize result named.
 
     A version is agreed once for a session; a server may treat each request by its header. A GET
     that may have been under way before the client had read the answer is left alone.
     """
-    crossing = _Crossing()
-    while step := (yield):
-        may_cross = crossing.may_be(step)
-        if may_cross or not _follows_the_handshake(step, check) or step.stream is None:
-            continue
-        sent = step.stream.sent_header("mcp-protocol-version")
-        if sent is None:
-            continue
-        check.saw(step)
-        if sent != check.session.agreed_version:
-            told = "the version header is not what was agreed"
-            check.violated(step, told, str(check.session.agreed_version), actual=sent)
+    if step.stream is None or not _follows_the_handshake(step, check) or _may_cross(step, check):
+        return
+    sent = step.stream.sent_header("mcp-protocol-version")
+    if sent is None:
+        return
+    check.saw(step)
+    if sent != check.session.agreed_version:
+        told = "the version header is not what was agreed"
+        check.violated(step, told, str(check.session.agreed_version), actual=sent)
 
 
 @_server_rule(
