@@ -28,7 +28,9 @@ _NAMED = {
     "resources/list": ("resources", "uri"),
 }
 IDS_SHOWN = 10
-Finder: TypeAlias = Callable[["ComposedServers"], Iterator["Shared"]]
+Shared: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...], int]
+"""What two or more servers share: in words, by name, the servers, and how many names there are."""
+Finder: TypeAlias = Callable[["ComposedServers"], Iterator[Shared]]
 
 
 @dataclass(slots=True)
@@ -59,15 +61,6 @@ class ComposedServers(NamedTuple):
     labelled: Sequence[tuple[JudgedSession, str]]
     separate: bool
     """Captures that don't say which transport they used share none."""
-
-
-class Shared(msgspec.Struct, frozen=True):
-    """One thing that two or more servers share."""
-
-    message: str
-    names: tuple[str, ...]
-    servers: tuple[str, ...]
-    total: int = 1
 
 
 class Hazard(msgspec.Struct, frozen=True):
@@ -127,7 +120,7 @@ def compose(sessions: Sequence[JudgedSession], separate: bool = False) -> list[H
         return []
     together = ComposedServers(list(zip(sessions, labels_of(sessions), strict=True)), separate)
     return [
-        Hazard(rule.id, rule.title, *msgspec.structs.astuple(one))
+        Hazard(rule.id, rule.title, *one)
         for rule in COMPOSITION_RULES.values()
         for one in islice(rule.find(together), DEFAULT_LIMITS.findings)
     ]
@@ -141,7 +134,7 @@ def _shared_names(servers: ComposedServers, kind: str, shown: int = 80) -> Itera
     for name, labels in owners.items():
         if len(labels) > 1:
             message = f"{kind[:-1]} {show(name, shown)!r} is offered by {_listed(labels)}"
-            yield Shared(message, (show(name, 200),), tuple(labels))
+            yield message, (show(name, 200),), tuple(labels), 1
 
 
 @composition_rule(
@@ -186,7 +179,7 @@ def request_ids_collide(servers: ComposedServers) -> Iterator[Shared]:
             more = f" and {total - len(shared)} more" if total > len(shared) else ""
             labels, noun = (first_label, second_label), "ids" if total > 1 else "id"
             told = f"request {noun} {', '.join(names)}{more} used with {_listed(labels)}"
-            yield Shared(told, names, labels, total)
+            yield told, names, labels, total
 
 
 @composition_rule(
