@@ -7,7 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from mcptest.core.capture import Frame
 from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.masking import Masker
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import Revision
 from mcptest.probe.compliance.conversation import Asked, Started
@@ -20,6 +22,7 @@ from mcptest.probe.compliance.probing import (
     _tampered,
     _walk,
     _with_value,
+    settle,
     take,
     with_other_arguments,
 )
@@ -218,6 +221,22 @@ def test_a_call_that_is_never_answered_is_taken_back() -> None:
     taken.under_way["call"] = Started(step.send, cast("Any", conversation), (pending,))
     assert taken.collect("call").exchange.answer == "none"
     assert conversation.cancelled == [pending]
+
+
+def test_the_proof_of_an_answer_to_a_notification_holds_no_secret() -> None:
+    step = ProbeStep("told", "notification", SentCheck(method="notifications/initialized"))
+    taken = course(Probe("p", "", (step,)), masker=Masker(["hush-hush-77"]))
+    answer = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"hush-hush-77"}}'
+    records = [
+        Frame(sender="client", raw=b'{"jsonrpc":"2.0","method":"notifications/initialized"}'),
+        Frame(sender="server", raw=answer),
+    ]
+    seen = SeenExchange()
+    taken.evidence.append(Asked(seen, records[0].raw, b""))
+    taken.taken["told"] = Taken(exchange=seen, records=records)
+    settle(taken)
+    assert taken.taken["told"].exchange.answer == "error"
+    assert taken.evidence[0].received == answer.replace(b"hush-hush-77", b"***")
 
 
 # -- metadata

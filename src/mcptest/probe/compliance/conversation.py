@@ -506,7 +506,7 @@ class Conversation:
         started = self._begun(check, "notify")
         if self.gone is None and not self.mute:
             self._guarded(lambda: self._notify(started))
-        return self._seen(started)
+        return self.seen(started)
 
     def finish(self, started: Started) -> Asked:
         """Wait for the answer, or until it is clear that none comes."""
@@ -521,7 +521,7 @@ class Conversation:
         for pending in started.waiting:
             if pending.answer is not None:
                 self.tape.has_read(pending.answer)
-        asked = self._seen(started)
+        asked = self.seen(started)
         self.tape.forget_large()
         for pending in started.waiting:
             if pending.answer is not None:  # that it came is remembered, its bytes are on the tape
@@ -719,7 +719,8 @@ class Conversation:
 
     # -- what was seen ---------------------------------------------------------------------
 
-    def _seen(self, started: Started) -> Asked:
+    def seen(self, started: Started) -> Asked:
+        """What came of it so far."""
         answers = tuple(one.answer for one in started.waiting if one.answer is not None)
         masker = self.site.masker
         received = received_text(self.tape, started.stream, answers, masker)[:BODY_KEPT]

@@ -678,26 +678,19 @@ def _note_without_waiting(course: Course, name: str, started: Started) -> None:
     conversation = started.conversation
     for pending in started.waiting:
         conversation.client.connection.forget(pending)
-    answer = next((one.answer for one in started.waiting if one.answer is not None), None)
-    exchange = SeenExchange(transport=conversation.observation(answered=answer is not None))
-    if answer is not None:
-        exchange = msgspec.structs.replace(exchange, result=answer.result, error=answer.error)
-    received = b"" if answer is None else answer.raw
-    asked = Asked(exchange, started.body, received, started.identifier, place=started.place)
-    course.note(name, asked, conversation)
+    course.note(name, conversation.seen(started), conversation)
 
 
 def _note_what_came_unasked(course: Course, name: str) -> None:
     taken = course.taken[name]
     answer = unasked_answer(taken)
-    if answer is None:
-        exchange = msgspec.structs.replace(taken.exchange, result=ABSENT, error=ABSENT)
-    else:
-        exchange = msgspec.structs.replace(taken.exchange, result=answer.result, error=answer.error)
-        # Over a pipe the notification was noted before anything came: its proof has no bytes yet.
-        for place, asked in enumerate(course.evidence):
-            if asked.exchange is taken.exchange and not asked.received:
-                course.evidence[place] = msgspec.structs.replace(asked, received=answer.raw)
+    result, error = (answer.result, answer.error) if answer is not None else (ABSENT, ABSENT)
+    exchange = msgspec.structs.replace(taken.exchange, result=result, error=error)
+    # Over a pipe the notification was noted before anything came: its proof has no bytes yet.
+    received = course.site.masker.message(answer.raw) if answer is not None else b""
+    for place, asked in enumerate(course.evidence):
+        if asked.exchange is taken.exchange and not asked.received:
+            course.evidence[place] = msgspec.structs.replace(asked, received=received)
     course.taken[name] = msgspec.structs.replace(taken, exchange=exchange)
 
 
