@@ -53,6 +53,10 @@ class ErrorKind(enum.Enum):
     PROTOCOL = "protocol"
 
 
+GONE = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_REFUSED})
+"""Of a peer that nothing more can be asked of."""
+
+
 class McptestError(Exception):
     """An error that renders itself: what happened, then what to do next."""
 

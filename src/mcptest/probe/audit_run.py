@@ -91,16 +91,12 @@ class Audit:
     def __init__(self, subject: Subject, order: AuditOrder) -> None:
         self._subject = subject
         self._order = order
-        self._offer = Offer()
+        self.offer = Offer()
         self._items: list[AuditItem] = []
         self._notes: list[str] = []
         self._reads: Counter[ItemKind] = Counter()
         self._begun = time.monotonic()
         self.interrupted = False
-
-    @property
-    def offer(self) -> Offer:
-        return self._offer
 
     def meet(self) -> int:
         """Read the lists; how many items there are. Raises PeerError when unreachable."""
@@ -109,7 +105,7 @@ class Audit:
         self._facts = client.server.info
         self._capabilities = client.server.capabilities
         self._met = client.met
-        self._offer = self._subject.offer()
+        self.offer = self._subject.offer()
         return sum(1 for _ in self._plan())
 
     def items(self) -> Iterator[AuditItem]:
@@ -148,7 +144,7 @@ class Audit:
             prompts=self._of(AuditedPrompt),
             resources=self._of(AuditedResource),
             templates=self._of(AuditedTemplate),
-            problems={name: mask(text) for name, text in self._offer.problems.items()},
+            problems={name: mask(text) for name, text in self.offer.problems.items()},
             notes=(*self._notes, *self._subject.notes),
             min_score=self._order.min_score,
             restarts=self._subject.restarts,
@@ -162,7 +158,7 @@ class Audit:
     # -- what there is to do ---------------------------------------------------------------
 
     def _plan(self) -> Iterator[tuple[ItemKind, str, Mapping[str, Any]]]:
-        offer, wanted = self._offer, self._order.tools
+        offer, wanted = self.offer, self._order.tools
         for kind, (method, items) in zip(ITEM_TYPES, offer.lists.items(), strict=True):
             for item in items if kind == "tool" or not wanted else ():
                 name = _named(item, ITEM_NAMES[method])
@@ -305,7 +301,7 @@ class Audit:
     # -- annotations -----------------------------------------------------------------------
 
     def _verify(self) -> None:
-        tools = {_named(tool, "name"): tool for tool in self._offer.tools}
+        tools = {_named(tool, "name"): tool for tool in self.offer.tools}
         # Tools whose answers may show what others changed: they only read, take no arguments,
         # answered, and did so soon.
         witnesses = tuple(
@@ -314,7 +310,7 @@ class Audit:
             if item.kind == "tool" and item.worked and item.duration_ms <= _SOON_MS
             if not item.input and not why_not(tools[item.name])
         )
-        verifier = Verifier(self._subject, self._offer, self._order.fixture, witnesses)
+        verifier = Verifier(self._subject, self.offer, self._order.fixture, witnesses)
         verified = 0
         for place, item in enumerate(self._items):
             if item.kind != "tool" or item.health is not Health.HEALTHY:

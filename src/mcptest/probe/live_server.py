@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from mcptest import __version__
-from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.errors import GONE, ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.masking import Masker
 from mcptest.core.message import Kind as MessageKind
@@ -35,16 +35,7 @@ INTERNAL_ERROR = -32603
 _CLIENT_FAULT, _SERVER_FAULT = 400, 500
 _NO_MESSAGE = frozenset({ErrorKind.PROTOCOL, ErrorKind.NOT_A_MESSAGE})
 """With a status that says no, a body that is no message changes nothing."""
-_GONE = frozenset(
-    {
-        ErrorKind.SPAWN_FAILED,
-        ErrorKind.EXITED,
-        ErrorKind.CLOSED,
-        ErrorKind.CONNECTION_REFUSED,
-        ErrorKind.CONNECTION_LOST,
-        ErrorKind.TRUNCATED,
-    }
-)
+_CRASHED = GONE | {ErrorKind.SPAWN_FAILED, ErrorKind.CONNECTION_LOST, ErrorKind.TRUNCATED}
 
 
 class OutcomeKind(enum.Enum):
@@ -108,7 +99,7 @@ def judged_reply(reply: Reply) -> tuple[OutcomeKind, str]:
 
 def judged_error(error: PeerError, status: int | None) -> OutcomeKind:
     """The kind of an end without an answer."""
-    if error.kind in _GONE:
+    if error.kind in _CRASHED:
         return OutcomeKind.CRASHED
     if error.kind is ErrorKind.TIMEOUT:
         return OutcomeKind.PROTOCOL if error.unusable else OutcomeKind.HUNG

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from mcptest.core.errors import ErrorKind, McptestError, PeerError, UsageError
+from mcptest.core.errors import GONE, ErrorKind, McptestError, PeerError, UsageError
 from mcptest.core.message import Kind, Message, json_type
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Era, Revision
@@ -36,7 +36,6 @@ from mcptest.wire.capture_forms import exchanges_of
 _READS = 3
 _UNUSABLE = 10
 """So many tools whose schemas can't be checked are named."""
-_GONE = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_REFUSED})
 
 
 StepOutcome: TypeAlias = Literal["done", "refused", "skipped", "doubtful", "malformed", "failed"]
@@ -123,7 +122,7 @@ def _take(what: str, step: Callable[[], StepTaken]) -> StepTaken:
     try:
         return step()
     except PeerError as error:
-        if error.kind in _GONE:
+        if error.kind in GONE:
             raise
         is_endless = isinstance(error, EndlessPages)
         return StepTaken(what, "malformed" if is_endless else "failed", error.message)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from mcptest.core.capture import AnyRecord, Frame, Headers, Trouble
-from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.errors import GONE, ErrorKind, PeerError
 from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.masking import Masker
 from mcptest.core.message import ABSENT, Flaw, Kind, Message
@@ -329,7 +329,6 @@ def _joined(head: str, body: bytes) -> bytes:
     return start + b" " + body if body else start
 
 
-_GONE = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_REFUSED})
 _AFTER_THE_FENCE = 0.25
 """A server may work on two messages at once: how far the first may fall behind the second."""
 _WHOLE = 0.99
@@ -559,7 +558,7 @@ class Conversation:
         except PeerError as error:
             # Over a pipe nothing more can be said behind what the server did not take in time.
             takes_nothing = error.kind is ErrorKind.TIMEOUT and self.transport == "stdio"
-            if error.kind in _GONE or takes_nothing:
+            if error.kind in GONE or takes_nothing:
                 self.gone = self.gone or error
             return error
         return None
