@@ -16,7 +16,7 @@ from mcptest.core.capture import AnyRecord, Exited, Frame, Trouble
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.judgement import Evidence, RuleResult
 from mcptest.core.limits import MEBIBYTE
-from mcptest.core.message import ABSENT, Kind, id_key
+from mcptest.core.message import ABSENT
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Finding, Outcome, Severity, Side, Verdict
 from mcptest.probe.compliance.conversation import AT_WORK, Asked, Conversation
@@ -174,7 +174,9 @@ class Results:
         mask = self._site.masker.message
         if record.sender == "client":
             return evidence_of(mask(record.raw), b"", shown)
-        return evidence_of(mask(_request_of(record, tape.records[:place])), mask(record.raw), shown)
+        answered = decode(record.raw).id
+        request = tape.request_with(answered) if answered not in (ABSENT, None) else b""
+        return evidence_of(mask(request), mask(record.raw), shown)
 
     def _finding(self, failure: Failure, rule: CorpusRule, exchange: SeenExchange) -> Finding:
         mask = self._site.masker.cut_text
@@ -372,15 +374,3 @@ def answers_of(site: Site) -> Iterator[tuple[str, bytes]]:
             one for one in records if not (isinstance(one, Frame) and len(one.raw) > MEBIBYTE)
         ):
             yield str(request.method), answer.raw
-
-
-def _request_of(answer: Frame, before: Sequence[AnyRecord]) -> bytes:
-    wanted = decode(answer.raw).id
-    if wanted in (ABSENT, None):
-        return b""
-    for record in reversed(before):
-        if isinstance(record, Frame) and record.sender == "client":
-            message = decode(record.raw)
-            if message.kind is Kind.REQUEST and id_key(message.id) == id_key(wanted):
-                return record.raw
-    return b""
