@@ -22,6 +22,7 @@ from mcptest.core.judgement import RuleResult
 from mcptest.core.revision import Era
 from mcptest.core.verdict import Outcome, Severity
 from mcptest.probe.compliance.conversation import Conversation, Started
+from mcptest.probe.compliance.course import Purpose, shared
 from mcptest.probe.compliance.learning import take_the_tour
 from mcptest.probe.compliance.probing import Probed, Unobserved, is_taken_aside, take_probe
 from mcptest.probe.compliance.questions import CheckLane, RowJob, silence, slow_machine
@@ -107,7 +108,6 @@ class Confirmation:
         self._in_turn = self._alone
         if site.transport == "stdio":
             self._in_turn = ThreadPoolExecutor(1, "mcptest-again")
-        self._shared: Conversation | None = None
         self._begun_alone = 0
 
     def begin(self, doubts: Iterable[Doubt]) -> None:
@@ -134,8 +134,9 @@ class Confirmation:
 
     def _ask(self, one: Repetition, *, alone: bool) -> Mapping[int, RuleResult | PeerError]:
         """What each rule says about the second time, by its doubt; or why there was none."""
+        purpose: Purpose = "rude" if one.is_rude else "polite"
         try:
-            seen = self._seen_alone(one) if alone else self._seen(one, self._home_for(one))
+            seen = self._seen_alone(one) if alone else self._seen(one, shared(self.site, purpose))
         except Unobserved as nothing:
             error = PeerError(ErrorKind.PROTOCOL, nothing.reason)
             return {id(doubt): error for doubt in one.doubts}
@@ -175,17 +176,6 @@ class Confirmation:
         finally:
             if home is not None:
                 self.site.leave(home)
-
-    def _home_for(self, one: Repetition) -> Conversation:
-        """The connection that the question before was asked on, if it is as it was at first."""
-        home = self._shared
-        if home is not None and home.usable:
-            if home.polite or (one.is_rude and home.answers_as_before()):
-                return home
-            self.site.leave(home)
-        home = self._shared = self.site.open()
-        home.answers_as_before()  # how it answers now is what it is compared with later
-        return home
 
     def _seen(self, one: Repetition, home: Conversation | None) -> RowJob | Probed | Conversation:
         """What comes when it is asked again; of a session, all of it, after its end."""
