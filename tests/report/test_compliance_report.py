@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from mcptest.core.errors import UsageError
+from mcptest.core.results import Status
+from mcptest.core.verdict import Severity
 from mcptest.report.codec import as_json
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.html.building import page_of
@@ -107,3 +109,15 @@ def test_members_that_a_later_version_adds_are_read_past() -> None:
     value = msgspec.json.decode(as_json(SAMPLE))
     value["added_later"] = 1
     assert read_stored(msgspec.json.encode(value), "r.json").report == SAMPLE
+
+
+def test_a_strict_report_fails_for_advice_also_when_it_is_read_back() -> None:
+    for strict, failing in ((False, Severity.MUST), (True, Severity.SHOULD)):
+        report = msgspec.structs.replace(SAMPLE, strict=strict, suite="s.yaml", exit_code=1)
+        run = read_stored(as_json(report), "r.json").report.as_run()
+        assert {one.file for one in run.results} == {"s.yaml"}
+        judged = {one.name.split()[-1]: one.status for one in run.results}
+        for rule in SAMPLE.judgements[0].failures:
+            counts = rule.severity in (Severity.MUST, failing)
+            assert (judged[rule.id] is Status.FAIL) == counts, rule.id
+    assert Severity.SHOULD in {one.severity for one in SAMPLE.judgements[0].failures}

@@ -23,7 +23,7 @@ from mcptest.report import (
     sarif,
     tap,
 )
-from mcptest.report.problems import problems_of_run
+from mcptest.report.head import RunView
 from mcptest.report.terminal import Style
 from mcptest.report.write import badge
 from tests.support.sample_run import CRASH, READ, RUN, SKIPPED, TRIALS
@@ -42,8 +42,8 @@ EXAMPLES: dict[str, Callable[[], str | bytes]] = {
     "json": lambda: run_results.mcp_assert_json(SHORT),
     "run": lambda: run_results.as_json(SHORT),
     "junit": lambda: junit.render(SHORT),
-    "sarif": lambda: sarif.render(problems_of_run(SHORT)),
-    "code_quality": lambda: sarif.render_code_quality(problems_of_run(SHORT)),
+    "sarif": lambda: sarif.render(RunView(SHORT).as_problems()),
+    "code_quality": lambda: sarif.render_code_quality(RunView(SHORT).as_problems()),
     "tap": lambda: tap.render(SHORT),
     "agent": lambda: agent.render(RUN, 1),
     "markdown": lambda: markdown.render(SHORT),

@@ -18,11 +18,11 @@ import yaml
 from mcptest.core.errors import ExitCode
 from mcptest.core.results import Proof, RunReport, Status
 from mcptest.report import agent, sarif, tap
+from mcptest.report.head import RunView
 from mcptest.report.problems import (
     ReportedProblem,
     ReportedRule,
     path_of,
-    problems_of_run,
     uri_of,
     web_address,
 )
@@ -55,7 +55,7 @@ def checked(data: bytes, name: str) -> Any:
 
 
 def sarif_of(report: RunReport) -> dict[str, Any]:
-    log: dict[str, Any] = checked(sarif.render(problems_of_run(report)), "sarif-2.1.0")
+    log: dict[str, Any] = checked(sarif.render(RunView(report).as_problems()), "sarif-2.1.0")
     (run,) = log["runs"]
     rules = run["tool"]["driver"]["rules"]
     for result in run["results"]:
@@ -67,7 +67,7 @@ def sarif_of(report: RunReport) -> dict[str, Any]:
 
 def code_quality_of(report: RunReport) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = checked(
-        sarif.render_code_quality(problems_of_run(report)), "code-quality"
+        sarif.render_code_quality(RunView(report).as_problems()), "code-quality"
     )
     assert len({one["fingerprint"] for one in found}) == len(found)
     return found
@@ -153,8 +153,8 @@ def test_an_empty_run_is_valid_in_every_form() -> None:
 def test_forms_stay_small_whatever_a_server_sends() -> None:
     one = hostile_run("x" * 1_000_000)
     for data in (
-        sarif.render(problems_of_run(one)),
-        sarif.render_code_quality(problems_of_run(one)),
+        sarif.render(RunView(one).as_problems()),
+        sarif.render_code_quality(RunView(one).as_problems()),
         tap.render(one),
         agent.render(one, 1),
     ):
@@ -226,7 +226,7 @@ def test_a_crash_weighs_more_than_a_check() -> None:
 
 
 def test_what_is_excused_is_suppressed_in_sarif_and_absent_for_gitlab() -> None:
-    problems = problems_of_run(RunReport(results=(SUM, CRASH)))
+    problems = RunView(RunReport(results=(SUM, CRASH))).as_problems()
     first = msgspec.structs.replace(problems.found[0], excused="a known one")
     problems = msgspec.structs.replace(problems, found=(first, problems.found[1]))
     results = checked(sarif.render(problems), "sarif-2.1.0")["runs"][0]["results"]

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcptest.commands.compliance.run import _forms as forms_of_compliance
-from mcptest.commands.reporting import say_run
+from mcptest.commands.suite_reports import RunEnding, _say
 from mcptest.core.judgement import GateResult
 from mcptest.core.results import RunReport
 from mcptest.core.revision import Revision
@@ -26,8 +25,9 @@ from mcptest.report import sarif, tap
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.conformance import ConformanceReport
 from mcptest.report.lint import LintReport
-from mcptest.report.problems import Problems, problems_of
+from mcptest.report.problems import Problems
 from mcptest.report.terminal import Style
+from mcptest.report.write import rendered
 from mcptest.rules.lint.finding import LintFinding, LintSeverity
 from mcptest.rules.lint.linter import all_lint_rules
 from tests.report.test_report_forms import EACH, agent_of, checked, tap_of
@@ -47,8 +47,9 @@ def results_of(problems: Problems) -> list[dict[str, Any]]:
 
 def problems_about(file: str, report: ComplianceReport | LintReport) -> Problems:
     """Of a report whose problems are in a file."""
-    run = report.as_run()
-    return problems_of(report.kind, run, report.found_problems(run, file))
+    judged = isinstance(report, ComplianceReport)
+    where = {"suite": file} if judged else {"server": file, "transport": ""}
+    return msgspec.structs.replace(report, **where).as_problems()
 
 
 def uri(result: dict[str, Any]) -> str:
@@ -99,12 +100,9 @@ def test_what_a_judged_server_says_breaks_no_form(text: str) -> None:
     results_of(problems_about(text, hostile_report(text, revisions=2)))
 
 
-ARGUMENTS = argparse.Namespace(from_suite=None, strict=False)
-
-
 def agent_lines(report: ComplianceReport) -> list[str]:
-    text = forms_of_compliance(ARGUMENTS, report).form("agent", report.exit_code).decode()
-    return text.splitlines()
+    mild = msgspec.structs.replace(report, strict=False)
+    return rendered("agent", mild, code=report.exit_code).decode().splitlines()
 
 
 def test_an_agent_reads_the_grade_and_then_what_is_broken() -> None:
@@ -227,6 +225,7 @@ def test_lint_findings_are_alerts_also_where_they_are_warnings() -> None:
     error, warning = (next(c for c in codes if c[0] == letter) for letter in "EW")
     report = LintReport(
         server="s",
+        transport="stdio",
         findings=(
             finding(error, "search", LintSeverity.ERROR),
             finding(warning, "search", LintSeverity.WARNING),
@@ -281,7 +280,7 @@ def test_of_many_findings_the_gravest_are_shown() -> None:
 def test_the_verdict_follows_from_the_results(
     capfdbinary: pytest.CaptureFixture[bytes], run: RunReport, failed: bool, verdict: str
 ) -> None:
-    say_run(argparse.Namespace(format="agent"), run, failed)
+    _say(argparse.Namespace(format="agent", json=False), run, RunEnding(), failed=failed)
     assert capfdbinary.readouterr().out.decode().startswith(f"{verdict}: ")
 
 

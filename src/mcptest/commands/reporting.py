@@ -26,79 +26,10 @@ from mcptest.commands.options import (
 from mcptest.core.errors import ExitCode, McptestError
 from mcptest.core.results import RunReport, Shard
 from mcptest.core.safe_text import show
-from mcptest.report.codec import as_json
-from mcptest.report.head import Report, code_of
-from mcptest.report.problems import Problems, problems_of_run
+from mcptest.report.head import Report
 from mcptest.report.starter_files import PlacedFile, placed_lines
 from mcptest.report.terminal import Style, columns, say, say_json
-from mcptest.report.write import append_to_step_summary, write_all
-
-
-class Forms(msgspec.Struct, frozen=True, kw_only=True):
-    """A report in the forms that all commands have. Each is made when it is wanted."""
-
-    run: Callable[[], RunReport]
-    excusing: Callable[[], tuple[RunReport, Mapping[str, str]]]
-    """The same with the results that are expected to fail, by their name, with the reason."""
-    problems: Callable[[], Problems]
-    headline: str = ""
-    repeat: Callable[[], str] = str
-    """The command to repeat a failure that names none."""
-    notes: Sequence[str] = ()
-    """What has come to be known since, such as the files that could not be written."""
-
-    def form(self, name: str, code: int = ExitCode.OK) -> bytes:
-        """`code` is the exit code, for the verdict."""
-        from mcptest.report import agent, junit, sarif, tap  # most runs want none of them
-
-        if name == "junit":
-            return junit.render(self.run())
-        if name in ("sarif", "code_quality"):
-            render = sarif.render if name == "sarif" else sarif.render_code_quality
-            return render(self.problems())
-        run, excused = self.excusing()
-        run = msgspec.structs.replace(run, notes=(*run.notes, *self.notes))
-        if name == "tap":
-            return tap.render(run, excused)
-        repeat = self.repeat()
-        return agent.render(run, code, excused=excused, headline=self.headline, repeat=repeat)
-
-    def files(self, arguments: argparse.Namespace) -> list[tuple[Path, Callable[[], bytes]]]:
-        """Those that were asked for, with what writes them."""
-        return [
-            (path, partial(self.form, name))
-            for name in ("junit", *FORMS)
-            if (path := getattr(arguments, name, None)) is not None
-        ]
-
-
-def forms_of(
-    report: Report,
-    *,
-    problems: Callable[[], Problems] | None = None,
-    repeat: Callable[[], str] = str,
-) -> Forms:
-    return Forms(
-        run=report.as_run,
-        excusing=report.run_and_excuses,
-        problems=problems or report.as_problems,
-        headline=report.headline(),
-        repeat=repeat,
-    )
-
-
-def say_form(arguments: argparse.Namespace, forms: Forms, code: int) -> None:
-    """The form that `--format` names, on stdout."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(forms.form(arguments.format, code))
-    sys.stdout.flush()
-
-
-def say_run(arguments: argparse.Namespace, run: RunReport, failed: bool) -> None:
-    forms = Forms(run=run.as_run, excusing=lambda: (run, {}), problems=lambda: problems_of_run(run))
-    seen = bool(run.passed or run.failed)
-    say_form(arguments, forms, code_of(seen, failed=failed, interrupted=run.interrupted))
-
+from mcptest.report.write import append_to_step_summary, rendered, write_all
 
 # -- the page ------------------------------------------------------------------------------------
 
@@ -206,7 +137,7 @@ def conclude(
     arguments: argparse.Namespace,
     report: Report,
     *,
-    forms: Forms | None = None,
+    repeat: Callable[[], str] = str,
     in_step_summary: bool = False,
     since: str = "",
     nothing: str = "",
@@ -215,43 +146,44 @@ def conclude(
 ) -> int:
     """Print the report and write the files; gives the exit code.
 
-    `in_step_summary` adds the markdown to the summary that GitHub Actions shows of a step; `since`
-    is when the command began, for a report that does not say; `nothing` is said where there was
-    nothing to look at; `shown` are further words for the text, where options of the command
-    change it.
+    `repeat` gives the command for a failure that names none; `in_step_summary` adds the markdown to
+    the summary that GitHub Actions shows of a step; `since` is when the command began, for a report
+    that does not say; `nothing` is said where there was nothing to look at; `shown` are further
+    words for the text, where options of the command change it.
     """
-    forms = forms or forms_of(report)
-    is_a_form = arguments.format in ("agent", "tap")
-    if not is_a_form:
-        print_report(arguments, report, **shown)
-    wanted: list[tuple[Path | None, Callable[[], bytes]]] = [
-        (arguments.json_file, lambda: as_json(report)),
-        (getattr(arguments, "coverage_json", None), lambda: as_json(report)),
-        (arguments.markdown, lambda: report.as_markdown().encode()),
-        (arguments.html, lambda: _as_html(arguments, report, since)),
-        *forms.files(arguments),
-    ]
-    unwritten = write_all(wanted)
+    unwritten = write_files(arguments, report, lambda: _as_html(arguments, report, since))
     if in_step_summary:
         unwritten += append_to_step_summary(report.as_markdown())
-    tell_unwritten(arguments, unwritten)
     code = code_with_reports(arguments, report.code, unwritten)
-    if is_a_form:  # after the files: the verdict knows what became of them
-        say_form(arguments, msgspec.structs.replace(forms, notes=unwritten), code)
+    # After the files: the verdict knows what became of them.
+    print_report(arguments, report, {"code": code, "notes": unwritten, "repeat": repeat}, **shown)
+    tell_unwritten(arguments, unwritten)
     if report.code is ExitCode.NOTHING_MATCHED and nothing:
         sys.stderr.write(f"mcptest: {nothing}\n")
     return code if saved is None else max(saved.tell(arguments), code)
 
 
-def print_report(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:
-    if arguments.json:
-        say_json(sys.stdout, as_json(report))
-    elif arguments.format == "markdown":
-        say(sys.stdout, report.as_markdown())
-    elif arguments.quiet and not report.failed:
+def write_files(
+    arguments: argparse.Namespace, report: Report, page: Callable[[], bytes]
+) -> list[str]:
+    """Every file that was asked for; gives a sentence for each that could not be written."""
+    forms = ("json_file", "coverage_json", "markdown", "junit", *FORMS)
+    files = {name: partial(rendered, name, report) for name in forms} | {"html": page}
+    return write_all((getattr(arguments, name, None), made) for name, made in files.items())
+
+
+def print_report(
+    arguments: argparse.Namespace, report: Report, told: Mapping[str, Any] = {}, **shown: bool
+) -> None:
+    """In the form that `--format` names, on stdout. `told` is what `rendered` is told besides."""
+    wanted = "json" if arguments.json else arguments.format
+    if wanted != "text":
+        say_json(sys.stdout, rendered(wanted, report, **told))
+    elif getattr(arguments, "quiet", False) and not report.failed:
         say(sys.stdout, report.in_words() + "\n")
     else:
         say_lines(arguments, report, **shown)
+    sys.stdout.flush()
 
 
 def say_lines(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:

@@ -79,10 +79,9 @@ def run_suites(
         return show_list(tests, lanes, as_data=arguments.json)
     baseline = None
     if arguments.baseline is not None:  # read before anything is run
-        from mcptest.commands.suite_reports import wanted_reports
-        from mcptest.report.write import stored_baseline
+        from mcptest.report.baseline import stored_baseline
 
-        baseline = stored_baseline(wanted_reports(arguments))
+        baseline = stored_baseline(arguments.baseline)
     settings = settings_of(arguments, loaded)
     options = replace(run_options(arguments), languages=languages)
     # Until the reports are written: a signal must not cost them.

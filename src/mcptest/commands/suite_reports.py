@@ -6,22 +6,22 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.reporting import in_shard, say_run
+from mcptest.commands.reporting import in_shard
 from mcptest.commands.suite_command import WantedRun, nothing_matched
 from mcptest.core.errors import ExitCode
 from mcptest.core.results import Demand, RunReport, Suggestion
 from mcptest.core.safe_text import show
+from mcptest.report.baseline import Baseline, saved_baseline, with_regressions
+from mcptest.report.head import code_of
 from mcptest.report.run_results import in_short, mcp_assert_json, render, render_suggestions
-from mcptest.report.terminal import Style, columns
-from mcptest.report.write import FORMS, Wanted, with_regressions, write_reports
-
-if TYPE_CHECKING:  # baselines are compared by few runs
-    from mcptest.report.baseline import Baseline
+from mcptest.report.terminal import Style, columns, say_json
+from mcptest.report.write import FORMS, rendered, write_all, write_reports
 
 Renderer: TypeAlias = Callable[[RunReport, Style, int], str]
 _REASONS = 3
@@ -56,9 +56,14 @@ def conclude(
         from mcptest.probe.suites.position_fix import find_positions
 
         suggested += find_positions(run.tests, report, run.settings, run.stop.is_set)
-    wanted = wanted_reports(arguments)
-    report = with_regressions(in_shard(arguments, report), baseline, wanted)
-    unwritten = [*write_reports(report, baseline, wanted), *ending.also_write(report)]
+    chosen = arguments.pattern or arguments.tag or arguments.shard or arguments.last_failed
+    partial = bool(chosen or arguments.fail_fast)  # what is missing is not stale
+    report = with_regressions(in_shard(arguments, report), baseline, partial=partial)
+    unwritten = write_reports(report, wanted_reports(arguments))
+    kept = arguments.save_baseline
+    amends = kept if partial or report.interrupted else None
+    unwritten += write_all([(kept, lambda: saved_baseline(report, baseline, amends))])
+    unwritten += ending.also_write(report)
     for sentence in unwritten:
         sys.stderr.write(f"mcptest: {sentence}\n")
     report = replace(report, notes=(*report.notes, *unwritten))
@@ -85,7 +90,9 @@ def _say(
     if arguments.json:
         sys.stdout.buffer.write(mcp_assert_json(report))
     elif arguments.format != "text":
-        say_run(arguments, report, failed)
+        seen = bool(report.passed or report.failed)
+        code = code_of(seen, failed=failed, interrupted=report.interrupted)
+        say_json(sys.stdout, rendered(arguments.format, report, code=code))
     elif report.results:
         style = Style.of(sys.stdout, no_color=arguments.no_color)
         if arguments.quiet:
@@ -99,15 +106,9 @@ def _say(
     sys.stdout.flush()
 
 
-def wanted_reports(arguments: argparse.Namespace) -> Wanted:
-    files = {name: path for name in FORMS if (path := getattr(arguments, name, None)) is not None}
-    narrowed = arguments.pattern or arguments.tag or arguments.shard or arguments.last_failed
-    return Wanted(
-        files=files,
-        baseline=arguments.baseline,
-        save_baseline=arguments.save_baseline,
-        partial=bool(narrowed or arguments.fail_fast),
-    )
+def wanted_reports(arguments: argparse.Namespace) -> dict[str, Path]:
+    """The files that were asked for, by the names of their options."""
+    return {name: path for name in FORMS if (path := getattr(arguments, name, None)) is not None}
 
 
 def _why_nothing_ran(report: RunReport) -> str:

@@ -6,15 +6,20 @@ which makes a flaky test a regression on some days and none on others.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
+from mcptest.core.errors import UsageError
 from mcptest.core.results import Regression, RunReport, Status, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report.codec import as_json, decode
 from mcptest.report.reliability import overall
+from mcptest.transport.files import read_bounded, read_input
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -46,6 +51,11 @@ def read_baseline(data: bytes, source: str) -> Baseline:
     """Raises UsageError, with the place, for anything that is no baseline."""
     file: BaselineFile = decode(data.removeprefix(b"\xef\xbb\xbf"), BaselineFile, source)
     return Baseline(file.entries or ())
+
+
+def stored_baseline(path: Path) -> Baseline:
+    """What to compare with. UsageError when it can't be read: nothing was run yet."""
+    return read_baseline(read_input(path, "the baseline"), str(path))
 
 
 def write_baseline(baseline: Baseline) -> bytes:
@@ -83,6 +93,25 @@ def compare(report: RunReport, baseline: Baseline, *, partial: bool = False) -> 
     if partial or report.interrupted:
         stale = []
     return Comparison(tuple(regressions), tuple(stale))
+
+
+def with_regressions(
+    report: RunReport, baseline: Baseline | None, *, partial: bool = False
+) -> RunReport:
+    """The run, with what became worse since and what there is to say of the baseline."""
+    if baseline is None:
+        return report
+    found = compare(report, baseline, partial=partial)
+    return replace(report, regressions=found.regressions, notes=(*report.notes, *notes_of(found)))
+
+
+def saved_baseline(report: RunReport, stored: Baseline | None, amends: Path | None) -> bytes:
+    """Where it `amends` a file, tests that were not run now are not forgotten."""
+    previous = None
+    if amends is not None:
+        with contextlib.suppress(OSError, UsageError):  # there is none yet
+            previous = stored or read_baseline(read_bounded(amends, pipes=False), str(amends))
+    return write_baseline(baseline_of(report, previous))
 
 
 def notes_of(comparison: Comparison) -> tuple[str, ...]:

@@ -22,13 +22,11 @@ from mcptest.report import terminal
 from mcptest.report.audit import WORDS, AuditReport
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.facts import failures_first, gate_line, letter_of
-from mcptest.report.compliance.judged_results import result_of_gate, results_of_judgement
 from mcptest.report.head import Percent, Report, stated_code
 from mcptest.report.markdown import code, table_head
 from mcptest.report.problems import NAME, ReportedProblem, ReportedRule, facts_of, problems_in_run
 from mcptest.report.terminal import Style, counted, duration, remark_lines
 from mcptest.rules.composition import COMPOSITION_RULES
-from mcptest.suite.reading import Place
 
 
 class ServerOutcome(enum.Enum):
@@ -325,7 +323,7 @@ def _of_server(server: FleetServer, report: FleetReport) -> Iterator[ReportedPro
         facts = facts_of(repeat=server.repeat)
         yield ReportedProblem(kept, said, subject=name, file=report.config, grave=True, facts=facts)
     if server.compliance is not None:
-        yield from server.compliance.found_problems(RunReport(), report.config)
+        yield from replace(server.compliance, suite=report.config).found_problems(RunReport())
     if server.audit is not None:
         for one in problems_in_run(server.audit.as_run()):
             yield replace(
@@ -340,18 +338,12 @@ def _of_server(server: FleetServer, report: FleetReport) -> Iterator[ReportedPro
 
 
 def _results(server: FleetServer, report: FleetReport) -> Iterator[TestResult]:
-    place = Place(report.config)
     for one in results_beside_the_rules(server):
         yield replace(one, file=report.config)
-    if server.compliance is None:
-        return
-    judged = [
-        result
-        for judgement in server.compliance.judgements
-        for result in results_of_judgement(judgement, place, strict=report.strict)
-    ]
-    judged += (result_of_gate(gate, place) for gate in server.compliance.gates)
-    yield from (replace(one, language=server.name, server=server.name) for one in judged)
+    if server.compliance is not None:
+        judged = replace(server.compliance, suite=report.config, strict=report.strict).as_run()
+        around = {"language": server.name, "server": server.name}
+        yield from (replace(one, **around) for one in judged.results)
 
 
 def results_beside_the_rules(server: FleetServer) -> Iterator[TestResult]:

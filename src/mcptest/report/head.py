@@ -16,7 +16,7 @@ from mcptest.core.errors import ExitCode
 from mcptest.core.results import Count, RunReport, Status, TestResult, derive
 from mcptest.core.safe_text import show
 from mcptest.report import markdown
-from mcptest.report.problems import Problems, ReportedProblem, problems_in_run, problems_of
+from mcptest.report.problems import Problems, ReportedProblem, problems_in_run
 from mcptest.report.terminal import Style, remark_lines, why_revision
 
 ItemKind: TypeAlias = Literal["tool", "prompt", "resource", "template"]
@@ -83,7 +83,7 @@ class Report(msgspec.Struct, frozen=True, tag_field="format"):
 
     def as_problems(self) -> Problems:
         run = self.as_run()
-        return problems_of(self.kind, run, self.found_problems(run))
+        return Problems(self.kind, run, tuple(self.found_problems(run)))
 
     def run_and_excuses(self) -> tuple[RunReport, Mapping[str, str]]:
         """For forms that know expected failures: these by the name of their result, with the
@@ -93,6 +93,25 @@ class Report(msgspec.Struct, frozen=True, tag_field="format"):
     def headline(self) -> str:
         """What the first line for an agent says before the counts, such as a grade."""
         return ""
+
+
+class RunView(Report, frozen=True, tag="mcptest.run/1"):
+    """A run of tests as a report like the others."""
+
+    run: RunReport
+
+    @property
+    def code(self) -> ExitCode:
+        return self.run.code
+
+    def as_run(self) -> RunReport:
+        return self.run
+
+    def as_markdown(self) -> str:
+        return markdown.render(self.run)
+
+
+AnyReport: TypeAlias = RunReport | Report
 
 
 class ReportHead(

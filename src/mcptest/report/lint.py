@@ -160,8 +160,8 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         clean = TestResult("everything else that was looked at", Status.PASS)
         return self.run_of((*self.unread_results(), *results, clean))
 
-    def found_problems(self, run: RunReport, file: str = "") -> Iterator[ReportedProblem]:
-        """`file` is what was linted, if it was no server."""
+    def found_problems(self, run: RunReport) -> Iterator[ReportedProblem]:
+        file = self.server if not self.transport else ""  # what was linted is no server then
         unread = ReportedRule("lint/unread", "everything that the server lists can be read")
         for method, reason in self.problems.items():
             said = f"{show(method, 60)}: {show(reason, 1_000)}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import quote
@@ -81,14 +81,6 @@ class Problems(msgspec.Struct, frozen=True):
     command: str
     run: RunReport
     found: tuple[ReportedProblem, ...]
-
-
-def problems_of_run(report: RunReport) -> Problems:
-    return problems_of("run", report, problems_in_run(report))
-
-
-def problems_of(command: str, run: RunReport, found: Iterable[ReportedProblem]) -> Problems:
-    return Problems(command, run, tuple(found))
 
 
 def facts_of(**facts: str) -> dict[str, str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TypeAlias
 
 import msgspec
 
@@ -21,12 +20,11 @@ from mcptest.report.conformance import ConformanceReport
 from mcptest.report.doctor import DoctorReport
 from mcptest.report.fleet import FleetReport, results_beside_the_rules, results_of_hazards
 from mcptest.report.fuzz import FuzzReport
-from mcptest.report.head import Report
+from mcptest.report.head import AnyReport
 from mcptest.report.lint import LintReport
 from mcptest.report.property import PropertyReport
 from mcptest.report.verdicts import SessionsReport
 
-AnyReport: TypeAlias = RunReport | Report
 _KINDS: Mapping[str, type[AnyReport]] = {
     str(one.__struct_config__.tag): one
     for one in (

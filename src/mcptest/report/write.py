@@ -2,65 +2,59 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
-from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.errors import ExitCode, McptestError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.core.results import RunReport
 from mcptest.report.codec import as_json
-from mcptest.transport.files import (
-    is_special,
-    open_special,
-    read_bounded,
-    read_input,
-    replace_file,
-    write_whole,
-)
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mcptest.report.baseline import Baseline
+from mcptest.report.head import AnyReport, Report, RunView
+from mcptest.transport.files import is_special, open_special, replace_file, write_whole
 
 FORMS = ("json_file", "junit", "markdown", "badge", "html", "sarif", "code_quality", "tap")
-"""What `rendered` can write, by the names of the options."""
+"""What `rendered` can write of a run, by the names of the options."""
+_JSON = ("json", "json_file", "coverage_json")
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """Which files were asked for, by the name of their option."""
+def rendered(
+    name: str,
+    report: AnyReport,
+    *,
+    code: int = ExitCode.OK,
+    notes: Sequence[str] = (),
+    repeat: Callable[[], str] = str,
+) -> bytes:
+    """A report in one form, by the name of the option that asks for it.
 
-    files: Mapping[str, Path] = {}
-    baseline: Path | None = None
-    save_baseline: Path | None = None
-    partial: bool = False
-    """Only a part of the tests was run: what is missing is not stale."""
-
-
-def rendered(name: str, report: RunReport) -> bytes:
-    """The content of one file."""
-    if name == "json_file":
+    `notes`: what has come to be known since, such as the files that could not be written. An agent
+    reads the exit `code` as well, and the command to `repeat` a failure that names none.
+    """
+    if name in _JSON:
         return as_json(report)
+    from mcptest.report import agent, junit, sarif, tap  # most runs want none of them
+
+    view = report if isinstance(report, Report) else RunView(report)
+    if name in ("markdown", "md"):
+        return view.as_markdown().encode("utf-8", "backslashreplace")
+    if name in ("sarif", "code_quality"):
+        render = sarif.render if name == "sarif" else sarif.render_code_quality
+        return render(view.as_problems())
     if name == "html":
         from mcptest.report.html.building import page_of_run
 
-        return page_of_run(report)
-    from mcptest.report import junit, markdown, problems, sarif, tap  # most runs want none of them
-
-    forms: dict[str, Callable[[RunReport], bytes]] = {
-        "badge": badge,
-        "junit": junit.render,
-        "tap": tap.render,
-        "markdown": lambda run: markdown.render(run).encode(),
-        "sarif": lambda run: sarif.render(problems.problems_of_run(run)),
-        "code_quality": lambda run: sarif.render_code_quality(problems.problems_of_run(run)),
-    }
-    return forms[name](report)
+        return page_of_run(view.as_run())
+    if name in ("badge", "junit"):
+        return (badge if name == "badge" else junit.render)(view.as_run())
+    run, excused = view.run_and_excuses()
+    run = msgspec.structs.replace(run, notes=(*run.notes, *notes))
+    if name == "tap":
+        return tap.render(run, excused)
+    return agent.render(run, code, excused=excused, headline=view.headline(), repeat=repeat())
 
 
 def badge(report: RunReport) -> bytes:
@@ -71,37 +65,9 @@ def badge(report: RunReport) -> bytes:
     return as_json({"schemaVersion": 1, "label": "mcptest", "message": counts, "color": colour})
 
 
-def stored_baseline(wanted: Wanted) -> Baseline | None:
-    """The baseline to compare with. UsageError when it can't be read: nothing was run yet."""
-    if wanted.baseline is None:
-        return None
-    from mcptest.report.baseline import read_baseline
-
-    data = read_input(wanted.baseline, "the baseline")
-    return read_baseline(data, str(wanted.baseline))
-
-
-def with_regressions(report: RunReport, stored: Baseline | None, wanted: Wanted) -> RunReport:
-    if stored is None:
-        return report
-    from mcptest.report.baseline import compare, notes_of
-
-    found = compare(report, stored, partial=wanted.partial)
-    return msgspec.structs.replace(
-        report, regressions=tuple(found.regressions), notes=(*report.notes, *notes_of(found))
-    )
-
-
-def write_reports(report: RunReport, stored: Baseline | None, wanted: Wanted) -> list[str]:
-    """Write every file; gives a sentence for each that could not be written."""
-    files: list[tuple[Path, Callable[[], bytes]]] = [
-        (path, partial(rendered, name, report)) for name, path in wanted.files.items()
-    ]
-    baseline = wanted.save_baseline
-    if baseline is not None:
-        some = wanted.partial or report.interrupted
-        files.append((baseline, lambda: _as_baseline(report, stored, baseline if some else None)))
-    return write_all(files)
+def write_reports(report: AnyReport, files: Mapping[str, Path]) -> list[str]:
+    """Write every file, by the name of its option; says what could not be written."""
+    return write_all((path, partial(rendered, name, report)) for name, path in files.items())
 
 
 def write_all(wanted: Iterable[tuple[Path | None, Callable[[], bytes]]]) -> list[str]:
@@ -138,14 +104,3 @@ def append_to_step_summary(text: str) -> list[str]:
     except OSError as error:
         return [f"report not written: the step summary {path}: {error.strerror}"]
     return []
-
-
-def _as_baseline(report: RunReport, stored: Baseline | None, amends: Path | None) -> bytes:
-    """Where it `amends` a file, tests that were not run now are not forgotten."""
-    from mcptest.report.baseline import baseline_of, read_baseline, write_baseline
-
-    previous = None
-    if amends is not None:
-        with contextlib.suppress(OSError, UsageError):  # there is none yet
-            previous = stored or read_baseline(read_bounded(amends, pipes=False), str(amends))
-    return write_baseline(baseline_of(report, previous))

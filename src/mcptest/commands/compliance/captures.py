@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from mcptest.commands.reporting import code_with_reports, say_lines, tell_unwritten
-from mcptest.core.errors import ExitCode, UsageError
+from mcptest.commands.reporting import conclude
+from mcptest.core.errors import UsageError
 from mcptest.core.revision import parse_revision
-from mcptest.report.codec import as_json
-from mcptest.report.terminal import say_json
 from mcptest.report.verdicts import build_report, exit_code_for
-from mcptest.report.write import write_all
 from mcptest.rules.catalogue import all_rules, find_rule
 from mcptest.rules.composition import compose
 from mcptest.rules.declaration import Rule
@@ -27,15 +23,8 @@ def judge_captures(arguments: argparse.Namespace) -> int:
     hazards = compose(sessions, arguments.separate_transports)
     code = exit_code_for(sessions, hazards, arguments.strict)
     report = build_report(sessions, hazards, "compliance invariants", code)
-    if arguments.json or arguments.format == "json":
-        say_json(sys.stdout, as_json(report))
-    else:
-        say_lines(arguments, report)
-    if code is ExitCode.NOTHING_MATCHED:
-        sys.stderr.write("mcptest: nothing to judge: the capture exercised none of the rules\n")
-    unwritten = write_all([(arguments.json_file, lambda: as_json(report))])
-    tell_unwritten(arguments, unwritten)
-    return code_with_reports(arguments, code, unwritten)
+    nothing = "nothing to judge: the capture exercised none of the rules"
+    return conclude(arguments, report, nothing=nothing)
 
 
 def _chosen_rules(names: list[str] | None) -> list[Rule]:

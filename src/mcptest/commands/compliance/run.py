@@ -21,7 +21,6 @@ from mcptest import __version__
 from mcptest.commands.command_line import repeat_line, server_options
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
-    FORMS,
     duration,
     headers_of,
     limit_of,
@@ -31,12 +30,11 @@ from mcptest.commands.options import (
     wanted_revision,
 )
 from mcptest.commands.reporting import (
-    Forms,
     captures_for_html,
     code_with_reports,
-    say_form,
-    say_lines,
+    print_report,
     say_unwritten,
+    write_files,
 )
 from mcptest.commands.server_options import ended_before_meeting, out_of_time
 from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
@@ -63,11 +61,9 @@ from mcptest.probe.lanes import (
     server_of_suite,
 )
 from mcptest.probe.suites.settings import ServerChoice
-from mcptest.report.codec import as_json
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.text import JudgingProgress
 from mcptest.report.html.building import page_of
-from mcptest.report.problems import problems_of
 from mcptest.report.scorecards import (
     earlier_scorecard,
     history_beside,
@@ -77,7 +73,6 @@ from mcptest.report.scorecards import (
     save_scorecard,
 )
 from mcptest.report.terminal import say_json
-from mcptest.report.write import write_all
 from mcptest.rules.corpus.known_failures import (
     KnownFailures,
     hold_against,
@@ -153,6 +148,8 @@ def _judge(
         duration_ms=round((time.monotonic() - began) * 1000),
         notes=(*case.notes, *notes, *(note for one in found for note in one.notes)),
         exit_code=code,
+        suite=str(arguments.from_suite or ""),
+        strict=arguments.strict,
     )
     return report, graded
 
@@ -500,51 +497,19 @@ def publish(
     `lost` says what else could not be written. `captures_lent`: they are gone at the end, and only
     the page shows what is in them.
     """
-    uncaptured = tuple(replace(one, captures=()) for one in report.judgements)
-    shown = replace(report, judgements=uncaptured) if captures_lent else report
-    files = _renderers(arguments, shown) | {"html": partial(_as_html, report)}
-    unwritten = [*lost, *write_all((getattr(arguments, name), files[name]) for name in files)]
+    shown = report
+    if captures_lent:
+        uncaptured = (replace(one, captures=()) for one in report.judgements)
+        shown = replace(report, judgements=tuple(uncaptured))
+    unwritten = [*lost, *write_files(arguments, shown, partial(_as_html, report))]
     code = code_with_reports(arguments, report.exit_code, unwritten)
-    printed = report if arguments.format == "html" else shown
-    _print(arguments, replace(printed, notes=(*printed.notes, *unwritten), exit_code=code))
+    known = {"notes": (*report.notes, *unwritten), "exit_code": code}
+    if arguments.format == "html":
+        say_json(sys.stdout, _as_html(replace(report, **known)))
+    else:
+        print_report(arguments, replace(shown, **known), {"code": code})
     say_unwritten(unwritten)
     return code
-
-
-def _print(arguments: argparse.Namespace, report: ComplianceReport) -> None:
-    wanted = "json" if arguments.json else arguments.format
-    if wanted == "text":
-        say_lines(arguments, report)
-    elif wanted in ("agent", "tap"):
-        say_form(arguments, _forms(arguments, report), report.exit_code)
-    else:
-        name = {"json": "json_file", "md": "markdown"}.get(wanted, wanted)
-        say_json(sys.stdout, _renderers(arguments, report)[name]())
-    sys.stdout.flush()
-
-
-def _renderers(
-    arguments: argparse.Namespace, report: ComplianceReport
-) -> dict[str, Callable[[], bytes]]:
-    """By the name of the option that asks for the file."""
-    forms = _forms(arguments, report)
-    return {
-        "json_file": lambda: as_json(report),
-        "markdown": lambda: report.as_markdown().encode("utf-8", "backslashreplace"),
-        "html": partial(_as_html, report),
-        **{name: partial(forms.form, name) for name in ("junit", *FORMS)},
-    }
-
-
-def _forms(arguments: argparse.Namespace, report: ComplianceReport) -> Forms:
-    file, strict = str(arguments.from_suite or ""), arguments.strict
-    run = partial(report.as_run, file, strict=strict)
-    return Forms(
-        run=run,
-        excusing=partial(report.run_and_excuses, file, strict=strict),
-        problems=lambda: problems_of(report.kind, run(), report.found_problems(run(), file)),
-        headline=report.headline(),
-    )
 
 
 def _as_html(report: ComplianceReport) -> bytes:

@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,6 +23,7 @@ from mcptest.commands.command_line import repeat_line, server_options
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     duration,
+    is_for_a_program,
     pairs,
     server_words,
     startup_of,
@@ -30,10 +32,10 @@ from mcptest.commands.options import (
 )
 from mcptest.commands.reporting import (
     code_with_reports,
-    forms_of,
-    say_form,
+    print_report,
     say_lines,
     tell_unwritten,
+    write_files,
 )
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
@@ -62,11 +64,9 @@ from mcptest.probe.conformance.scenario_catalogue import (
 )
 from mcptest.probe.conformance.server.server_suite import ConformanceOrder, run_server_scenarios
 from mcptest.probe.suites.settings import cores
-from mcptest.report.codec import as_json
 from mcptest.report.conformance import ConformanceReport
 from mcptest.report.html.building import page_of
 from mcptest.report.terminal import Style, say, say_json
-from mcptest.report.write import write_all
 from mcptest.rules.expected_failures import (
     Known,
     compared_with,
@@ -452,25 +452,16 @@ def publish(
     name = f"mcptest conformance {report.side.value}"
     report, unkept = _with_kept_captures(arguments, report, captures_lent=captures_lent)
     unreachable = _unreachable(report)
-    is_a_form = arguments.format != "text" and not arguments.json
-    if arguments.json:
-        say_json(sys.stdout, as_json(report))
-    elif unreachable is None and not is_a_form:
+    page = partial(page_of, whole, captures, name=name, by_rules=False)
+    unwritten = [*unkept, *write_files(arguments, report, page)]
+    code = code_with_reports(arguments, report.code, unwritten)
+    if unreachable is None and not is_for_a_program(arguments):
         say_lines(arguments, report)
-    forms = forms_of(report)
-    wanted: list[tuple[Path | None, Callable[[], bytes]]] = [
-        (arguments.json_file, lambda: as_json(report)),
-        (arguments.markdown, lambda: report.as_markdown().encode()),
-        (arguments.html, lambda: page_of(whole, captures, name=name, by_rules=False)),
-        *forms.files(arguments),
-    ]
-    unwritten = [*unkept, *write_all(wanted)]
+    elif unreachable is None or arguments.json:  # the verdict knows what became of the files
+        print_report(arguments, report, {"code": code, "notes": unwritten})
     tell_unwritten(arguments, unwritten)
     if unreachable is not None:
         raise unreachable
-    code = code_with_reports(arguments, report.code, unwritten)
-    if is_a_form:  # after the files: the verdict knows what became of them
-        say_form(arguments, replace(forms, notes=unwritten), code)
     if code == ExitCode.INTERRUPTED:
         sys.stderr.write("mcptest: interrupted\n")
     elif code == ExitCode.NOTHING_MATCHED:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -17,7 +18,7 @@ from mcptest.commands.doctor import migration_probes
 from mcptest.commands.doctor.examination import PROBES, Examination, kept_apart
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import duration, limit_of, server_words, startup_of, wanted_revision
-from mcptest.commands.reporting import captures_for_html, conclude, forms_of
+from mcptest.commands.reporting import captures_for_html, conclude
 from mcptest.commands.server_options import ending_for_people, out_of_time, repeat_command
 from mcptest.core.errors import ErrorKind, ExitCode, PeerError, UsageError
 from mcptest.core.judgement import Evidence
@@ -60,8 +61,8 @@ def run_doctor(arguments: argparse.Namespace) -> int:
             report = replace(report, notes=(*notes, f"{out_of_time(arguments)}: {left}"))
         if stop.is_set():
             sys.stderr.write("mcptest: interrupted\n")
-        forms = forms_of(report, repeat=lambda: repeat_command(arguments, "to"))
-        code = conclude(arguments, report, forms=forms, since=begun)
+        again = partial(repeat_command, arguments, "to")
+        code = conclude(arguments, report, repeat=again, since=begun)
         return ExitCode.INTERRUPTED if stop.is_set() else code
 
 

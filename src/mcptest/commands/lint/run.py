@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mcptest import __version__
 from mcptest.commands.command_line import options_again
 from mcptest.commands.lint.cli import THRESHOLDS
 from mcptest.commands.live_display import live_progress
-from mcptest.commands.reporting import captures_for_html, conclude, forms_of
+from mcptest.commands.reporting import captures_for_html, conclude
 from mcptest.commands.server_options import Explored, exploring, repeat_command
 from mcptest.core.capture import Frame
 from mcptest.core.errors import ExitCode, UsageError
@@ -27,7 +28,6 @@ from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.probe.live_server import RequestOutcome, Subject, head_of
 from mcptest.report.lint import LintReport, rule_lines
-from mcptest.report.problems import problems_of
 from mcptest.report.progress import Progress
 from mcptest.report.terminal import Style, say
 from mcptest.rules.lint.finding import OWN_PROFILE, LintFinding, LintLimits, LintRule
@@ -58,15 +58,10 @@ def run_lint(arguments: argparse.Namespace) -> int:
             profile=arguments.profile,
             threshold=arguments.threshold or None,  # 0 is mcp-assert's way to say: none
         )
-        file, run = str(arguments.tools or ""), report.as_run()
-        forms = forms_of(
-            report,
-            problems=lambda: problems_of("lint", run, report.found_problems(run, file)),
-            repeat=lambda: _repeat(arguments),
-        )
+        again = partial(_repeat, arguments)
         shown = {"fix": arguments.fix, "notes": arguments.verbose or bool(arguments.select)}
         nothing = "nothing to lint: no tools, prompts or resources"
-        return conclude(arguments, report, forms=forms, nothing=nothing, **shown)
+        return conclude(arguments, report, repeat=again, nothing=nothing, **shown)
 
 
 def _rules(arguments: argparse.Namespace) -> list[LintRule]:
@@ -108,6 +103,7 @@ def _from_file(
     findings = tuple(lint(surface, rules, limits))
     return LintReport(
         tool=f"mcptest {__version__}",
+        server=str(arguments.tools),
         server_name=listed.server,
         server_version=listed.version,
         started=started.isoformat(timespec="seconds"),

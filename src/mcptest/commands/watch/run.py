@@ -81,8 +81,7 @@ def run_watch(arguments: argparse.Namespace) -> int:
     unwritten: list[str] = []
 
     def publish(report: RunReport) -> list[str]:
-        wanted = wanted_reports(arguments)
-        unwritten[:] = write_reports(report, None, wanted) if wanted.files else []
+        unwritten[:] = write_reports(report, wanted_reports(arguments))
         return unwritten
 
     with contextlib.closing(changes_below(places, interval)) as changes:

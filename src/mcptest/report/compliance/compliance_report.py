@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from mcptest.core.errors import ExitCode
 from mcptest.core.judgement import GateResult, Judgement, RuleResult
@@ -47,6 +50,10 @@ class ComplianceReport(
     gates: tuple[GateResult, ...] = always(())
     judgements: tuple[Judgement, ...] = always(())
     notes: tuple[str, ...] = ()
+    suite: str = ""
+    """The file whose compliance block was judged, if one was."""
+    strict: bool | None = None
+    """A broken SHOULD fails as well. None, in a file that does not say: as the code has it."""
 
     @property
     def code(self) -> ExitCode:
@@ -62,24 +69,19 @@ class ComplianceReport(
     def interrupted(self) -> bool:
         return self.exit_code == ExitCode.INTERRUPTED
 
-    def as_run(self, file: str = "", *, strict: bool | None = None) -> RunReport:
-        """`file` is the suite that asked for it, if one did.
-
-        A report that failed without a broken MUST or gate was judged with --strict.
-        """
-        if strict is None:
-            mild = self.as_run(file, strict=False)
-            judged_strictly = self.code is ExitCode.FAILED and not mild.failed
-            return self.as_run(file, strict=True) if judged_strictly else mild
+    def as_run(self) -> RunReport:
+        if self.strict is None:  # one that failed without a broken MUST or gate was strict
+            mild = replace(self, strict=False).as_run()
+            strict = self.code is ExitCode.FAILED and not mild.failed
+            return replace(self, strict=True).as_run() if strict else mild
+        place = Place(self.suite)
+        around: dict[str, Any] = {"strict": self.strict, "server": self.server}
         results = [
             result
             for one in self.judgements
-            for result in results_of_judgement(
-                one, Place(file), lane=self._lane(one), strict=strict, server=self.server
-            )
+            for result in results_of_judgement(one, place, lane=self._lane(one), **around)
         ]
-        results += [result_of_gate(gate, Place(file)) for gate in self.gates]
-        return self.run_of(results)
+        return self.run_of((*results, *(result_of_gate(gate, place) for gate in self.gates)))
 
     def _lane(self, judgement: Judgement) -> str:
         several = len(self.judgements) > 1
@@ -88,18 +90,26 @@ class ComplianceReport(
     def lines(
         self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
     ) -> Iterator[str]:
-        """`quiet`: the grade, what is broken, the gates."""
-        if not quiet:
+        if quiet:
+            yield from filter(None, [self.in_words()])
+        else:
             yield from compliance_lines(self, style, verbose=verbose, width=width)
-            return
+
+    def in_words(self) -> str:
+        """The grade, what is broken, the gates: a line for each."""
+        lines = []
         for judgement in self.judgements:
             letter = f"{facts.letter_of(judgement.grade)}, " if judgement.grade is not None else ""
             broken = [result.id for result in judgement.failures]
             ids = f": {', '.join(broken)}" if broken else ""
-            yield f"{judgement.revision.label}: {letter}{counted(len(broken), 'rule')} failed{ids}"
-            for cause in filter(lambda one: one.kept_from_judging, judgement.causes):
-                yield f"{show(cause.id, 60)}: {in_one_line(cause.message, 300)}"
-        yield from map(facts.gate_line, self.gates)
+            failed = f"{counted(len(broken), 'rule')} failed{ids}"
+            lines.append(f"{judgement.revision.label}: {letter}{failed}")
+            lines += (
+                f"{show(cause.id, 60)}: {in_one_line(cause.message, 300)}"
+                for cause in judgement.causes
+                if cause.kept_from_judging
+            )
+        return "\n".join((*lines, *map(facts.gate_line, self.gates)))
 
     def as_markdown(self) -> str:
         return "".join(f"{line}\n" for line in _markdown_lines(self))
@@ -111,16 +121,14 @@ class ComplianceReport(
             if one.grade is not None
         )
 
-    def run_and_excuses(
-        self, file: str = "", *, strict: bool | None = None
-    ) -> tuple[RunReport, Mapping[str, str]]:
-        return self.as_run(file, strict=strict), {
+    def run_and_excuses(self) -> tuple[RunReport, Mapping[str, str]]:
+        return self.as_run(), {
             f"{self._lane(one)} {name}": why
             for one in self.judgements
             for name, why in excused_in(one, self).items()
         }
 
-    def found_problems(self, run: RunReport, file: str = "") -> Iterator[ReportedProblem]:
+    def found_problems(self, run: RunReport) -> Iterator[ReportedProblem]:
         rules = {
             result.id: ReportedRule(
                 id=show(result.id, 60) or "(no id)",
@@ -135,17 +143,17 @@ class ComplianceReport(
             for result in judgement.failures
         }
         for judgement in self.judgements:
-            yield from self._problems_in(judgement, rules, file)
+            yield from self._problems_in(judgement, rules)
         for gate in self.gates:
             if not gate.passed:
                 name = show(gate.name, 60)
                 rule = ReportedRule(f"gate/{name}", f"the gate {name} holds")
                 lines = [show(line, 600) for line in (gate.detail, *gate.lines[:20]) if line]
                 said = "\n".join(lines) or f"{name} failed"
-                yield ReportedProblem(rule, said, subject=show(self.server, NAME), file=file)
+                yield ReportedProblem(rule, said, subject=show(self.server, NAME), file=self.suite)
 
     def _problems_in(
-        self, judgement: Judgement, rules: Mapping[str, ReportedRule], file: str
+        self, judgement: Judgement, rules: Mapping[str, ReportedRule]
     ) -> Iterator[ReportedProblem]:
         subject = f"{show(self.server, NAME)} ({judgement.revision.label})"
         excused = excused_in(judgement, self)
@@ -157,7 +165,7 @@ class ComplianceReport(
                     ReportedRule("judging/complete", "every rule can be judged"),
                     f"{in_one_line(cause.message, 600)}; {kept}{hint}",
                     subject=subject,
-                    file=file,
+                    file=self.suite,
                     excused=excused.get(cause.id, ""),
                     grave=True,
                 )
@@ -168,7 +176,7 @@ class ComplianceReport(
                 _findings_in_words(result),
                 LEVELS[result.severity],
                 subject=subject,
-                file=file,
+                file=self.suite,
                 page=result.url,
                 excused=excused.get(result.id, ""),
                 facts=facts_of(repeat=proof.repeat, request=proof.request, response=proof.response),

@@ -16,13 +16,14 @@ from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.results import RunReport
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.fleet import FleetReport
+from mcptest.report.head import AnyReport
 from mcptest.report.html.embedded import Chunks
 from mcptest.report.html.judged_sources import pins_of
 from mcptest.report.html.page import Page, render
 from mcptest.report.html.page_facts import Pin, Source, brief, shortened
 from mcptest.report.html.sources import source_of
 from mcptest.report.html.wire_rows import Latencies, Places, WireSession
-from mcptest.report.stored import AnyReport, Stored, parts_of_fleet
+from mcptest.report.stored import Stored, parts_of_fleet
 from mcptest.report.verdicts import SessionsReport, build_report, exit_code_for
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import JudgedSession, judge
