@@ -242,9 +242,9 @@ def test_the_page_shows_an_excerpt_of_a_flood(run: Run, tmp_path: Path) -> None:
 
 
 def test_quiet_leaves_out_what_passed_and_verbose_shows_advice(run: Run) -> None:
-    quiet = list(run.report.lines(Style(), quiet=True))
+    quiet = list(run.report.lines(Style(quiet=True)))
     assert not any("sound" in line for line in quiet[:5])
-    assert len(list(run.report.lines(Style(), verbose=True))) > len(list(run.report.lines(Style())))
+    assert len(list(run.report.lines(Style(verbose=True)))) > len(list(run.report.lines(Style())))
 
 
 # -- other runs ----------------------------------------------------------------------------------

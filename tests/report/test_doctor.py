@@ -57,7 +57,7 @@ REPORT = DoctorReport(
 
 
 def text(report: DoctorReport, *, verbose: bool = False) -> str:
-    return "\n".join(report.lines(Style(unicode=False), verbose=verbose))
+    return "\n".join(report.lines(Style(unicode=False, verbose=verbose)))
 
 
 def test_what_breaks_is_shown_with_proof_fix_and_rules() -> None:

@@ -44,7 +44,7 @@ ASCII = Style(colour=True, unicode=False)
 
 
 def text_of(report: ComplianceReport, style: Style = PLAIN, **more: object) -> str:
-    return "\n".join(compliance_lines(report, style, **more))  # type: ignore[arg-type]  # as given
+    return "\n".join(compliance_lines(report, msgspec.structs.replace(style, **more)))
 
 
 def places(text: str, *words: str) -> list[int]:

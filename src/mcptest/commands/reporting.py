@@ -188,10 +188,10 @@ def print_report(
 
 def say_lines(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:
     """The text for a person, on stdout."""
-    style = Style.of(sys.stdout, no_color=arguments.no_color)
     quiet = getattr(arguments, "quiet", False)  # which the rules over captures do not have
     words = {"verbose": arguments.verbose, "quiet": quiet, "width": columns(100)}
-    for line in report.lines(style, **words, **shown):
+    style = Style.of(sys.stdout, no_color=arguments.no_color, **words)
+    for line in report.lines(style, **shown):
         say(sys.stdout, line + "\n")
 
 

@@ -228,10 +228,10 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
     def unread(self) -> Mapping[str, str]:
         return self.problems
 
-    def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
-        shown = [one for one in self.items if one.is_bad or not quiet]
+    def found_lines(self, style: Style) -> Iterator[str]:
+        shown = [one for one in self.items if one.is_bad or not style.quiet]
         for kind, title in ITEM_KINDS.items():
-            rows = [_row(one, style, verbose=verbose) for one in shown if one.kind == kind]
+            rows = [_row(one, style) for one in shown if one.kind == kind]
             if rows:
                 yield from ("", f"{title.capitalize()} ({len(rows)})")
                 yield from row_lines(rows)
@@ -373,14 +373,14 @@ def word_of(item: AuditItem) -> str:
     return "error" if item.answers_with_error else WORDS[item.health]
 
 
-def _row(item: AuditItem, style: Style, *, verbose: bool) -> TextRow:
+def _row(item: AuditItem, style: Style) -> TextRow:
     answers = style.tick if item.worked and not item.notes else style.warning
     sign = style.dash if not item.tested else style.cross if item.is_bad else answers
     spent = terminal.duration(item.duration_ms) if item.tested else ""
     said = ": ".join(filter(None, ("isError" if item.is_error else "", item.detail)))
     said = show(said, 160) or ("" if item.has_content else "nothing in the answer")
     below = [*remark_lines(style.cross, item.findings), *remark_lines(style.warning, item.notes)]
-    for claim in item.claims if verbose else ():
+    for claim in item.claims if style.verbose else ():
         if claim.holds is not False:
             mark = style.tick if claim.holds else style.unsure
             below.append(f"      {mark} {claim.hint}: {show(claim.detail, 200)}")

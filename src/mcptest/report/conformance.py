@@ -100,10 +100,8 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
 
     # -- views ---------------------------------------------------------------------------------
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
-        page = TextPage(style, verbose, width)
+    def lines(self, style: Style) -> Iterator[str]:
+        page = TextPage.like(style)
         yield style.paint(show(self.subject, 200), "bold")
         revisions = ", ".join(sorted({one.revision.value for one in self.results}))
         transports = ", ".join(sorted({one.transport for one in self.results}))
@@ -115,7 +113,7 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
             yield style.paint(why, "dim")
         yield ""
         for result in self.results:
-            if not quiet or result.failed or result.warned:
+            if not style.quiet or result.failed or result.warned:
                 yield from _scenario(result, self, page)
         yield from _untestable(self.results, page)
         if self.compared is not None:
@@ -208,9 +206,8 @@ def _tally(checks: Iterable[CheckResult]) -> str:
 
 
 def _scenario(result: ScenarioResult, report: ConformanceReport, page: TextPage) -> Iterator[str]:
-    style = page.style
-    unseen = style.paint("-", "dim")
-    marks = {"failed": style.cross, "warned": style.warning, "passed": style.tick}
+    unseen = page.paint("-", "dim")
+    marks = {"failed": page.cross, "warned": page.warning, "passed": page.tick}
     mark = marks.get(report.outcome(result), unseen)
     several = len({one.revision for one in report.results}) > 1
     where = f" {result.revision}" if several else ""
@@ -218,7 +215,7 @@ def _scenario(result: ScenarioResult, report: ConformanceReport, page: TextPage)
     tally = _tally(result.checks)
     took = f"{result.duration_ms:.0f} ms"
     name = f"{result.scenario}{where}"
-    yield f"{mark} {name:<50} {style.paint(f'{tally}  {took}{uncounted}', 'dim')}".rstrip()
+    yield f"{mark} {name:<50} {page.paint(f'{tally}  {took}{uncounted}', 'dim')}".rstrip()
     for why in filter(None, (result.cause, result.unreached)):
         yield from page.prose(show(why, 1_000), 4, "red")
     rows = (
@@ -242,9 +239,9 @@ def _scenario(result: ScenarioResult, report: ConformanceReport, page: TextPage)
     if page.verbose and not rows:
         for check in result.checks:
             passed = check.status is CheckStatus.SUCCESS
-            sign = style.tick if passed else unseen
+            sign = page.tick if passed else unseen
             why = f": {show(check.message, 200)}" if check.message else ""
-            yield f"    {sign} {style.paint(f'{show(check.name, _NAME)}{why}', 'dim')}"
+            yield f"    {sign} {page.paint(f'{show(check.name, _NAME)}{why}', 'dim')}"
 
 
 def _text_row(check: CheckResult, page: TextPage, capture: str) -> Iterator[str]:

@@ -121,9 +121,7 @@ class CoverageReport(Report, frozen=True, kw_only=True, tag="mcptest.coverage/1"
 
     # -- views ---------------------------------------------------------------------------------
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
+    def lines(self, style: Style) -> Iterator[str]:
         for kind, plural in ITEM_KINDS.items():
             items = self.of(kind)
             if items:

@@ -162,9 +162,7 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
 
     # -- views ---------------------------------------------------------------------------------
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
+    def lines(self, style: Style) -> Iterator[str]:
         name = self.server_info.name or self.server
         version = f" {self.server_info.version}" if self.server_info.version else ""
         named = f"{show(name, 80)}{show(version, 40)} over {self.transport}"
@@ -182,7 +180,7 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
             if found:
                 yield ""
             for one in found:
-                yield from _item_lines(one, style, verbose=verbose)
+                yield from _item_lines(one, style)
         yield ""
         entries = [(mark, text) for mark, text in map(checklist_entry, self.items) if mark]
         if entries:
@@ -231,20 +229,20 @@ def how_it_was_met(report: DoctorReport) -> str:
     )
 
 
-def _item_lines(item: Diagnosis, style: Style, *, verbose: bool) -> Iterator[str]:
+def _item_lines(item: Diagnosis, style: Style) -> Iterator[str]:
     signs = (style.cross, style.unsure, style.tick, style.dash)
     sign = signs[ORDER.index(item.verdict)]
     name = style.paint(f"{item.id:<18}", "bold")
     yield f"{sign} {item.verdict.value:<8}  {name} {item.title}"
-    if item.verdict is DoctorVerdict.NOT_USED and not verbose:
+    if item.verdict is DoctorVerdict.NOT_USED and not style.verbose:
         return
     yield from _fact("", item.detail, style)
     yield from _fact("advice", item.advice, style)
-    if item.verdict in {DoctorVerdict.BREAKS, DoctorVerdict.UNKNOWN} or verbose:
+    if item.verdict in {DoctorVerdict.BREAKS, DoctorVerdict.UNKNOWN} or style.verbose:
         for one in item.evidence:  # in one piece, so that it can be copied
             facts = (("sent", one.sent), ("received", one.received or "(nothing)"))
             yield from fact_lines(facts, " " * 6, style, 100_000)
-    if item.breaks or verbose:
+    if item.breaks or style.verbose:
         yield from _fact("since", f"{item.since}: {item.change}", style)
         yield from _fact("fix", item.fix, style)
         yield from _fact("rules", rules_in_words(item), style)

@@ -152,17 +152,14 @@ class FleetReport(Report, frozen=True, kw_only=True, tag="mcptest.fleet/1"):
         early = "interrupted; " if self.interrupted else ""
         return f"{early}{judged}{hazards}; {duration(self.duration_ms)}"
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
-        """`quiet` leaves out the servers that passed."""
-        rows = [one for one in self.servers if one.outcome.is_bad or not quiet]
+    def lines(self, style: Style) -> Iterator[str]:
+        rows = [one for one in self.servers if one.outcome.is_bad or not style.quiet]
         if rows:
             yield from _table(rows, style)
             yield ""
         for server in rows:
-            yield from _text_details(server, style, strict=self.strict, verbose=verbose)
-        yield from _hazards(self, style, verbose=verbose)
+            yield from _text_details(server, style, strict=self.strict)
+        yield from _hazards(self, style)
         yield from remark_lines(style.warning, self.notes, "")
         yield style.paint(self.in_words(), "bold")
 
@@ -417,18 +414,16 @@ def _padded(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cells)
 
 
-def _text_details(
-    server: FleetServer, style: Style, *, strict: bool, verbose: bool
-) -> Iterator[str]:
-    wrong = list(wrong_with(server, strict=strict, advice=verbose))
+def _text_details(server: FleetServer, style: Style, *, strict: bool) -> Iterator[str]:
+    wrong = list(wrong_with(server, strict=strict, advice=style.verbose))
     counting = (Severity.MUST, Severity.SHOULD) if strict else (Severity.MUST,)
-    failures = server.judgement.failures if server.judgement is not None and not verbose else ()
-    left = sum(one.severity not in counting for one in failures)
+    judged = server.judgement if not style.verbose else None
+    left = sum(one.severity not in counting for one in judged.failures) if judged else 0
     if not wrong and not (left and server.outcome.is_bad):
         return
     sign = style.cross if server.outcome.is_bad else style.warning
     yield f"{sign} {style.paint(show(server.name, 120), 'bold')}"
-    shown = _SHOWN_VERBOSE if verbose else _TEXT_SHOWN
+    shown = _SHOWN_VERBOSE if style.verbose else _TEXT_SHOWN
     for one in wrong[:shown]:
         mark = style.cross if one.counts else style.warning
         yield f"    {mark} {one.what}"
@@ -441,16 +436,16 @@ def _text_details(
     yield ""
 
 
-def _hazards(report: FleetReport, style: Style, *, verbose: bool) -> Iterator[str]:
+def _hazards(report: FleetReport, style: Style) -> Iterator[str]:
     if not report.hazards:
         return
     yield style.paint("Between the servers", "bold")
-    shown = _SHOWN_VERBOSE if verbose else _HAZARDS_SHOWN
+    shown = _SHOWN_VERBOSE if style.verbose else _HAZARDS_SHOWN
     for hazard in report.hazards[:shown]:
         yield f"    {style.cross} {hazard.id} {show(hazard.message, 1_000)}"
         again = show(repeat_of_hazard(report, hazard), 4_000)
         yield f"        {style.paint('again', 'dim')}  {again}"
-        if verbose and len(hazard.names) > 1:
+        if style.verbose and len(hazard.names) > 1:
             yield from (f"        {show(name, 300)}" for name in hazard.names[:_SHOWN_VERBOSE])
     if len(report.hazards) > shown:
         yield f"    and {len(report.hazards) - shown} more: --verbose shows them"

@@ -180,10 +180,10 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
     def unread(self) -> Mapping[str, str]:
         return {"tools/list": self.problem} if self.problem else {}
 
-    def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
+    def found_lines(self, style: Style) -> Iterator[str]:
         yield f"seed {self.seed}, {self.runs_per_tool} inputs for each tool"
         yield ""
-        tools = [_row(tool, style, verbose=verbose) for tool in self.tools]
+        tools = [_row(tool, style) for tool in self.tools]
         skipped = (
             TextRow(style.dash, one.name, f"skipped: {show(one.reason, 200)}")
             for one in self.skipped
@@ -261,12 +261,12 @@ MEANINGS = {
 }
 
 
-def _row(tool: FuzzedTool, style: Style, *, verbose: bool) -> TextRow:
+def _row(tool: FuzzedTool, style: Style) -> TextRow:
     failed = tool.failures or tool.unchecked
     sign = style.cross if failed else style.tick if tool.runs else style.warning
     spent, counts = terminal.duration(tool.duration_ms), ", ".join(_counts(tool.failures))
     below = [*remark_lines(style.cross, [tool.unchecked]), *remark_lines(style.warning, tool.notes)]
-    if verbose and tool.categories:
+    if style.verbose and tool.categories:
         shown = ", ".join(f"{count} {name}" for name, count in tool.categories.items())
         below.append(style.paint(f"      {shown}", "dim"))
     below += (line for failure in tool.failures for line in _failure_lines(failure, style))

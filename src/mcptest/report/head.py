@@ -67,9 +67,7 @@ class Report(msgspec.Struct, frozen=True, tag_field="format"):
         """One line."""
         raise NotImplementedError
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
+    def lines(self, style: Style) -> Iterator[str]:
         """For a terminal, line by line."""
         raise NotImplementedError
 
@@ -177,14 +175,12 @@ class ReportHead(
         """What somebody who reads this can do about it."""
         return []
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
+    def lines(self, style: Style) -> Iterator[str]:
         """The server and why its revision was spoken, what was found, what to do about it."""
         yield style.paint(self.heading(), "bold")
         if self.revision_reason:
             yield style.paint(why_revision(self.revision, self.revision_reason), "dim")
-        yield from self.found_lines(style, verbose=verbose, quiet=quiet)
+        yield from self.found_lines(style)
         yield ""
         yield from self.closing_lines(style)
         steps = self.next_steps()
@@ -192,8 +188,8 @@ class ReportHead(
             yield from ("", "Next steps:")
             yield from (f"  {number}. {step}" for number, step in enumerate(steps, 1))
 
-    def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
-        """What was found, for a terminal; `quiet` leaves out what is in order."""
+    def found_lines(self, style: Style) -> Iterator[str]:
+        """What was found, for a terminal."""
         raise NotImplementedError
 
     def closing_lines(self, style: Style) -> Iterator[str]:

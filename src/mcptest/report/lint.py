@@ -75,16 +75,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
 
     # -- views ---------------------------------------------------------------------------------
 
-    def lines(
-        self,
-        style: Style,
-        *,
-        verbose: bool = False,
-        quiet: bool = False,
-        width: int = 100,
-        fix: bool = False,
-        notes: bool = False,
-    ) -> Iterator[str]:
+    def lines(self, style: Style, *, fix: bool = False, notes: bool = False) -> Iterator[str]:
         """`notes`: list them too, instead of counting them."""
         yield style.paint(self.heading(), "bold")
         findings = self.findings if notes else self.serious
@@ -96,7 +87,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
             yield style.paint(named, "bold")
             for one in those:
                 yield f"  {sign_of(one.severity, style)} {one.code}  {show(one.message, 400)}"
-                if verbose and one.field:
+                if style.verbose and one.field:
                     yield style.paint(f"           at {show(one.field, 200)}", "dim")
                 if fix:
                     yield style.paint(f"           {fix_in_words(one)}", "cyan")

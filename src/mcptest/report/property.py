@@ -182,10 +182,10 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
 
     # -- views ---------------------------------------------------------------------------------
 
-    def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
+    def found_lines(self, style: Style) -> Iterator[str]:
         yield f"seed {self.seed}, about {self.wanted} examples for each property"
         yield ""
-        yield from row_lines([_row(one, style, verbose=verbose) for one in self.properties], 24)
+        yield from row_lines([_row(one, style) for one in self.properties], 24)
         yield from remark_lines(style.cross, self.problems, "  ")
 
     def in_words(self) -> str:
@@ -240,7 +240,7 @@ _LINE = 160
 _ARROWS = {"client": "->", "server": "<-", "": "  "}
 
 
-def _row(one: PropertyResult, style: Style, *, verbose: bool) -> TextRow:
+def _row(one: PropertyResult, style: Style) -> TextRow:
     if one.skipped:
         row = TextRow(style.dash, one.name, f"skipped: {show(one.skipped, 200)}")
     else:
@@ -253,16 +253,14 @@ def _row(one: PropertyResult, style: Style, *, verbose: bool) -> TextRow:
         found = len(one.counterexamples)
         words = counted(found, "counterexample") if found else ""
         row = TextRow(sign, one.name, f"{one.examples} examples{again}  {spent:>6}  {words}")
-    below = [style.paint(f"      {one.about}", "dim")] if verbose else []
+    below = [style.paint(f"      {one.about}", "dim")] if style.verbose else []
     below += remark_lines(style.warning, (*one.notes, one.ended_early))
     for each in one.counterexamples:
-        below += counterexample_lines(each, style, verbose=verbose)
+        below += counterexample_lines(each, style)
     return replace(row, below=below)
 
 
-def counterexample_lines(
-    found: Counterexample, style: Style, *, verbose: bool = False
-) -> Iterator[str]:
+def counterexample_lines(found: Counterexample, style: Style) -> Iterator[str]:
     margin = " " * 6
     colour = "red" if found.counts else "yellow"
     word = style.paint(WORDS[found.way], colour)
@@ -276,7 +274,7 @@ def counterexample_lines(
         yield f"{inner}{number}. {show(words, 400)}"
     for line in found.lines:
         mark = style.paint(" <== here", colour) if line.at_fault else ""
-        text = show(line.text, 400 if verbose else _LINE)
+        text = show(line.text, 400 if style.verbose else _LINE)
         yield style.paint(f"{inner}   {_ARROWS[line.sender]} {text}", "dim") + mark
     for text in found.stderr[-3:]:
         yield style.paint(f"{inner}stderr {show(text, 300)}", "dim")

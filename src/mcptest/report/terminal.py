@@ -7,7 +7,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TextIO
+from typing import Any, Self, TextIO
 
 import msgspec
 
@@ -33,11 +33,20 @@ class Style(msgspec.Struct, frozen=True):
 
     colour: bool = False
     unicode: bool = True
+    verbose: bool = False
+    quiet: bool = False
+    """Without what is in order."""
+    width: int = 100
 
     @classmethod
     def of(
-        cls, stream: TextIO, *, no_color: bool = False, environment: Mapping[str, str] = os.environ
-    ) -> Style:
+        cls,
+        stream: TextIO,
+        *,
+        no_color: bool = False,
+        environment: Mapping[str, str] = os.environ,
+        **more: Any,
+    ) -> Self:
         """Colour on a terminal unless NO_COLOR or TERM=dumb says otherwise; FORCE_COLOR insists."""
         dumb = environment.get("TERM") == "dumb"
         if no_color or environment.get("NO_COLOR"):
@@ -47,7 +56,7 @@ class Style(msgspec.Struct, frozen=True):
         else:
             colour = stream.isatty() and not dumb
         encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
-        return cls(colour=colour, unicode=encoding == "utf8" and not dumb)
+        return cls(colour=colour, unicode=encoding == "utf8" and not dumb, **more)
 
     def paint(self, text: str, *styles: str) -> str:
         if not self.colour or not styles:

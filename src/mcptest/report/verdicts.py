@@ -138,11 +138,9 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
     def in_words(self) -> str:
         return self.summary.in_words(Style())
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
+    def lines(self, style: Style) -> Iterator[str]:
         for session in self.sessions:
-            yield from _session_lines(session, style, verbose)
+            yield from _session_lines(session, style)
         hazards = self.composition
         if len(self.sessions) > 1:
             yield style.paint(f"composition of {len(self.sessions)} sessions", "cyan")
@@ -155,7 +153,7 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
             yield ""
         yield self.summary.in_words(style)
         silent = any(v.outcome in _QUIET for session in self.sessions for v in session.verdicts)
-        if silent and not verbose:
+        if silent and not style.verbose:
             yield style.paint("--verbose lists what was not observed and why", "dim")
 
 
@@ -219,7 +217,7 @@ def _rule_verdict(verdict: Verdict, session: JudgedSession) -> RuleVerdict:
     )
 
 
-def _session_lines(session: SessionReport, style: Style, verbose: bool) -> Iterator[str]:
+def _session_lines(session: SessionReport, style: Style) -> Iterator[str]:
     revision = session.revision or "revision not named"
     facts = [show(session.file, 120), f"{revision}, {session.era}"]
     facts += [session.transport] if session.transport else []
@@ -232,7 +230,7 @@ def _session_lines(session: SessionReport, style: Style, verbose: bool) -> Itera
     yield ""
     by_category: dict[str, list[RuleVerdict]] = {}
     for verdict in session.verdicts:
-        if verbose or verdict.outcome not in _QUIET:
+        if style.verbose or verdict.outcome not in _QUIET:
             by_category.setdefault(verdict.category, []).append(verdict)
     unit = "record" if session.form == "full" else "exchange"
     for category, verdicts in by_category.items():

@@ -94,7 +94,7 @@ def _broken(failures: Sequence[Counterexample], *head: str) -> AssertionError:
     lines = [*head]
     for found in failures:
         lines += ["", f"{found.of_property}:"] if found.of_property else []
-        lines += counterexample_lines(found, Style(unicode=False), verbose=True)
+        lines += counterexample_lines(found, Style(unicode=False, verbose=True))
     return AssertionError("\n".join(lines))
 
 

@@ -87,13 +87,11 @@ class ComplianceReport(
         several = len(self.judgements) > 1
         return f"{COMPLIANCE} {judgement.revision.label}" if several else COMPLIANCE
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
-        if quiet:
+    def lines(self, style: Style) -> Iterator[str]:
+        if style.quiet:
             yield from filter(None, [self.in_words()])
         else:
-            yield from compliance_lines(self, style, verbose=verbose, width=width)
+            yield from compliance_lines(self, style)
 
     def in_words(self) -> str:
         """The grade, what is broken, the gates: a line for each."""

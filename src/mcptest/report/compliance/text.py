@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from msgspec.structs import astuple
+
 from mcptest.core.judgement import (
     Event,
     GateResult,
@@ -41,13 +43,12 @@ _BYTES = frozenset({"sent", "received", "message", "actual", "expected", "at"})
 _FOR_COPYING = frozenset({"repeat", "spec"})
 
 
-@dataclass(frozen=True, slots=True)
-class TextPage:
-    """For whom it is written, and how much room there is."""
+class TextPage(Style, frozen=True):
+    """What is written in lines that fit."""
 
-    style: Style
-    verbose: bool = False
-    width: int = 100
+    @classmethod
+    def like(cls, style: Style) -> TextPage:
+        return cls(*astuple(style))
 
     @property
     def bounds(self) -> facts.FactBounds:
@@ -59,11 +60,11 @@ class TextPage:
 
     @property
     def ellipsis(self) -> str:
-        return "…" if self.style.unicode else "..."
+        return "…" if self.unicode else "..."
 
     def cut(self, text: str, room: int) -> str:
         cut = terminal.cut(text, room)
-        if self.style.unicode or cut == text:
+        if self.unicode or cut == text:
             return cut
         return terminal.cut(text, room - 2)[:-1] + "..."
 
@@ -71,8 +72,8 @@ class TextPage:
         """A note that does not fit beside it stands below."""
         yield ""
         beside = note and len(text) + 2 + len(note) <= self.room
-        painted = self.style.paint(text, "bold")
-        yield f"{painted}  {self.style.paint(note, 'dim')}" if beside else painted
+        painted = self.paint(text, "bold")
+        yield f"{painted}  {self.paint(note, 'dim')}" if beside else painted
         yield from [] if beside or not note else self.prose(note, 2, "dim")
 
     def flow(self, start: str, parts: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -86,7 +87,7 @@ class TextPage:
             if used + len(comma) + len(text) >= self.room and used > 4:
                 yield (line + comma).rstrip()
                 line, used, comma = "    ", 4, ""
-            line += comma + self.style.paint(text, *filter(None, [colour]))
+            line += comma + self.paint(text, *filter(None, [colour]))
             used += len(comma) + len(text)
             comma = ", "
         yield line.rstrip()
@@ -94,7 +95,7 @@ class TextPage:
     def prose(self, text: str, margin: int, *paints: str) -> Iterator[str]:
         """Words in lines that fit, none of which a CI system takes for a command."""
         for line in self.wrapped(text, margin):
-            yield " " * margin + self.style.paint(line, *paints)
+            yield " " * margin + self.paint(line, *paints)
 
     def wrapped(self, text: str, taken: int) -> list[str]:
         room = max(self.room - taken, 16)
@@ -113,29 +114,29 @@ class TextPage:
             previous = label
             taken = margin + _LABEL
             pieces = [text]
-            if label in _BYTES and self.style.colour:
+            if label in _BYTES and self.colour:
                 pieces = terminal.wrap(text, max(self.room - taken, 16))
             elif label not in _BYTES | _FOR_COPYING:
                 pieces = self.wrapped(text, taken)
             for piece in pieces:
-                painted = self.style.paint(f"{shown:<{_LABEL}}", "dim")
-                yield " " * margin + painted + self.style.paint(piece, *paints.get(label, ()))
+                painted = self.paint(f"{shown:<{_LABEL}}", "dim")
+                yield " " * margin + painted + self.paint(piece, *paints.get(label, ()))
                 shown = ""
 
     def bar(self, share: float, cells: int, colour: str) -> str:
         """How full it is, rounded down: only a full mark fills it."""
         full = min(cells, max(0, int(share * cells)))
-        on, off = ("█", "░") if self.style.unicode else ("=", ".")
+        on, off = ("█", "░") if self.unicode else ("=", ".")
         parts = ((on * full, colour), (off * (cells - full), "dim"))
-        return "".join(self.style.paint(part, paint) for part, paint in parts if part)
+        return "".join(self.paint(part, paint) for part, paint in parts if part)
 
     def symbol(self, result: RuleResult) -> str:
         if result.outcome is Outcome.PASS:
-            return self.style.tick
+            return self.tick
         if result.failed:
-            return self.style.cross if facts.is_broken(result) else self.style.warning
+            return self.cross if facts.is_broken(result) else self.warning
         unsure = result.outcome is Outcome.INCONCLUSIVE
-        return self.style.unsure if unsure else self.style.dash
+        return self.unsure if unsure else self.dash
 
 
 def grade_colour(letter: str) -> str:
@@ -201,13 +202,13 @@ def matrix_lines(report: ComplianceReport, page: TextPage) -> Iterator[str]:
     above = "".join(f"{name if dash else '':^{_COLUMN}}" for name, dash, _ in names)
     below = "".join(f"{rest if dash else name:^{_COLUMN}}" for name, dash, rest in names)
     for line in (above, below):
-        yield page.style.paint((" " * _NAME + line).rstrip(), "bold")
+        yield page.paint((" " * _NAME + line).rstrip(), "bold")
     columns = [matrix_facts(judgement) for judgement in report.judgements]
     for name in columns[0] if columns else ():
         cells = ""
         for text in (column[name] for column in columns):
             paints = (grade_colour(text), "bold") if name == "grade" else ("dim",)
-            cells += page.style.paint(f"{text:^{_COLUMN}}", *(() if name == "score" else paints))
+            cells += page.paint(f"{text:^{_COLUMN}}", *(() if name == "score" else paints))
         yield f"{name:<{_NAME}}{cells}".rstrip()
     rows = matrix_rows(report)
     yield from [""] if rows else []
@@ -216,9 +217,9 @@ def matrix_lines(report: ComplianceReport, page: TextPage) -> Iterator[str]:
         yield _row(row, page)
     if len(rows) > len(shown):
         more = f"{page.ellipsis} and {len(rows) - len(shown)} more; --verbose shows all"
-        yield page.style.paint(more, "dim")
+        yield page.paint(more, "dim")
     yield ""
-    plain = type(page.style)(colour=False, unicode=page.style.unicode)
+    plain = Style(unicode=page.unicode)
     legend = (
         f"{plain.tick} passed, {plain.cross} MUST failed, {plain.warning} SHOULD or MAY failed, "
         f"{plain.unsure} inconclusive, {plain.dash} not observed or not applicable; blank: the "
@@ -234,9 +235,9 @@ def _row(row: MatrixRow, page: TextPage) -> str:
     cells = "".join(f"{left}{page.symbol(one) if one else ' '}{right}" for one in row.cells)
     room = page.room - _NAME - _COLUMN * len(row.cells) - 2
     title = terminal.cut(show(row.title, facts.TITLE), room) if room >= 20 else ""
-    if not page.style.unicode:
+    if not page.unicode:
         title = title.replace("…", "~")
-    painted = page.style.paint(name, *(["bold"] if row.fails else []))
+    painted = page.paint(name, *(["bold"] if row.fails else []))
     return f"{painted}{cells}  {title}".rstrip()
 
 
@@ -248,11 +249,9 @@ _BAR = 20
 _BOX_ROOM = 64
 
 
-def compliance_lines(
-    report: ComplianceReport, style: Style, *, verbose: bool = False, width: int = 100
-) -> Iterator[str]:
+def compliance_lines(report: ComplianceReport, style: Style) -> Iterator[str]:
     """The whole report, line by line."""
-    page = TextPage(style, verbose, width)
+    page = TextPage.like(style)
     if len(report.judgements) > 1:
         yield from _several(report, page)
         return
@@ -269,7 +268,7 @@ def compliance_lines(
         yield from _sections(judgement, page)
         yield from _coverage(judgement, page)
         passed = [one for one in judgement.results if one.outcome is Outcome.PASS]
-        if verbose and judgement.whole_corpus and passed:
+        if page.verbose and judgement.whole_corpus and passed:
             yield from page.heading("Passed")
             for section, results in groupby(passed, key=lambda one: one.section):
                 yield style.paint(f"  {show(section, 60)}", "cyan")
@@ -284,7 +283,7 @@ def compliance_lines(
 
 
 def _head(report: ComplianceReport, judgement: Judgement, page: TextPage) -> Iterator[str]:
-    dot, grade = f" {page.style.dot} ", judgement.grade
+    dot, grade = f" {page.dot} ", judgement.grade
     names = [show(report.server, facts.TITLE), facts.server_in_words(judgement)]
     letter = facts.letter_of(grade)
     third = [f"grade {letter}" if letter else facts.why_no_letter(judgement)]
@@ -295,7 +294,7 @@ def _head(report: ComplianceReport, judgement: Judgement, page: TextPage) -> Ite
         [dot.join(facts.scope_in_words(judgement)), "dim"],
         [dot.join(third), grade_colour(letter)],
     ]
-    if page.style.colour and letter and page.room >= _BOX_ROOM:
+    if page.colour and letter and page.room >= _BOX_ROOM:
         yield from _boxed(letter, lines, page)
     else:
         for line, *paints in lines:
@@ -308,15 +307,15 @@ def _head(report: ComplianceReport, judgement: Judgement, page: TextPage) -> Ite
 
 
 def _boxed(letter: str, lines: list[list[str]], page: TextPage) -> Iterator[str]:
-    across, side = ("─", "│") if page.style.unicode else ("-", "|")
-    corners = "╭╮╰╯" if page.style.unicode else "++++"
+    across, side = ("─", "│") if page.unicode else ("-", "|")
+    corners = "╭╮╰╯" if page.unicode else "++++"
     inside = terminal.pad(letter, 2).center(6)
     colour = grade_colour(letter)
     edges = [f"{corners[at]}{across * 6}{corners[at + 1]}" for at in (0, 2)]
     box = (edges[0], f"{side}{inside}{side}", edges[1])
     for drawn, (line, *paints) in zip(box, lines, strict=True):
         fitted = page.cut(line, page.room - 10)
-        yield f"{page.style.paint(drawn, colour, 'bold')}  {page.style.paint(fitted, *paints)}"
+        yield f"{page.paint(drawn, colour, 'bold')}  {page.paint(fitted, *paints)}"
 
 
 # -- what is broken ------------------------------------------------------------------------
@@ -330,8 +329,8 @@ def _causes(judgement: Judgement, page: TextPage, note: str = "") -> Iterator[st
         message, *quoted = cause.message[:600].split("\n")
         said = f"{show(cause.id, 40)}: {show(message, 600)}"
         first, *rest = page.wrapped(said, 4)
-        yield f"  {page.style.cross} {page.style.paint(first, 'red')}"
-        yield from (f"    {page.style.paint(line, 'red')}" for line in rest)
+        yield f"  {page.cross} {page.paint(first, 'red')}"
+        yield from (f"    {page.paint(line, 'red')}" for line in rest)
         for line in quoted:
             yield from page.prose(show(line, 600), 4)
         if cause.kept_from_judging:
@@ -366,9 +365,9 @@ def _failures(judgement: Judgement, page: TextPage) -> Iterator[str]:
 
 
 def _rule(result: RuleResult, page: TextPage, also: str = "") -> Iterator[str]:
-    name = page.style.paint(show(result.id, 40), "bold")
+    name = page.paint(show(result.id, 40), "bold")
     colour = "red" if facts.is_broken(result) else "yellow"
-    keyword = page.style.paint(result.severity.value, colour)
+    keyword = page.paint(result.severity.value, colour)
     taken = 4 + terminal.cells(show(result.id, 40)) + 2 + len(result.severity.value) + 2
     first, *rest = page.wrapped(show(result.title, facts.TITLE), taken)
     yield f"  {page.symbol(result)} {name}  {keyword}  {first}"
@@ -400,7 +399,7 @@ def _short(result: RuleResult, page: TextPage) -> str:
 def _gates(gates: Sequence[GateResult], page: TextPage) -> Iterator[str]:
     yield from [""] if gates else []
     for gate in gates:
-        yield page.style.paint(facts.gate_line(gate), "green" if gate.passed else "red")
+        yield page.paint(facts.gate_line(gate), "green" if gate.passed else "red")
         for line in gate.lines[: 200 if page.verbose else 20]:
             yield from page.prose(show(line, 600), 2)
         yield from _and_more(len(gate.lines) - (200 if page.verbose else 20))
@@ -490,7 +489,7 @@ def _several(report: ComplianceReport, page: TextPage) -> Iterator[str]:
     names = [show(report.server, facts.TITLE)]
     names += dict.fromkeys(filter(None, map(facts.server_in_words, report.judgements)))
     transports = dict.fromkeys(show(one.transport, 40) for one in report.judgements)
-    dot = f" {page.style.dot} "
+    dot = f" {page.dot} "
     yield from page.prose(dot.join(names), 0, "bold")
     revisions = counted(len(report.judgements), "revision")
     yield from page.prose(f"{revisions} over {', '.join(transports)}", 0, "dim")
