@@ -39,14 +39,12 @@ def add_html_option(add: Callable[..., Any]) -> None:
 
 
 @contextlib.contextmanager
-def captures_for_html(
-    arguments: argparse.Namespace, *, wanted: bool | None = None
-) -> Iterator[bool]:
+def captures_for_html(arguments: argparse.Namespace) -> Iterator[bool]:
     """A page shows the wire. Where captures are not kept, they live until it is written.
 
     Gives whether they are lent: then no other report names them.
     """
-    wanted = arguments.html is not None if wanted is None else wanted
+    wanted = arguments.html is not None or arguments.format == "html"
     if not wanted or arguments.capture is not None:
         yield False
         return

@@ -165,8 +165,8 @@ def is_failure(verdict: Verdict, session: JudgedSession, strict: bool = False) -
     return strict or RULES[verdict.rule].severity_in(session.revision) is Severity.MUST
 
 
-def exit_code_for(
-    sessions: Sequence[JudgedSession], hazards: Sequence[Hazard], strict: bool = False
+def _exit_code(
+    sessions: Sequence[JudgedSession], hazards: Sequence[Hazard], strict: bool
 ) -> ExitCode:
     """0 only if something was judged in each session and nothing that counts is broken."""
     for session in sessions:
@@ -181,12 +181,16 @@ def exit_code_for(
 
 
 def build_report(
-    sessions: Sequence[JudgedSession], hazards: Sequence[Hazard], command: str, code: int
+    sessions: Sequence[JudgedSession],
+    hazards: Sequence[Hazard],
+    command: str,
+    *,
+    strict: bool = False,
 ) -> SessionsReport:
     return SessionsReport(
         tool=f"mcptest {__version__}",
         command=command,
-        exit_code=int(code),
+        exit_code=int(_exit_code(sessions, hazards, strict)),
         sessions=tuple(map(_session_report, sessions, labels_of(sessions))),
         composition=tuple(hazards),
     )

@@ -49,7 +49,7 @@ def assert_conforms(
         failures = tuple(one for one in session.verdicts if is_failure(one, session, strict))
         count += len(failures)
         shown = replace(session, verdicts=failures)
-        lines += list(build_report([shown], (), "", 1).lines(Style(unicode=False)))[:-1]
+        lines += list(build_report([shown], (), "").lines(Style(unicode=False)))[:-1]
     if broken:
         head = f"{count} rule is broken" if count == 1 else f"{count} rules are broken"
         raise AssertionError("\n".join((head, *lines)).rstrip())

@@ -7,7 +7,7 @@ import argparse
 from mcptest.commands.reporting import conclude
 from mcptest.core.errors import UsageError
 from mcptest.core.revision import parse_revision
-from mcptest.report.verdicts import build_report, exit_code_for
+from mcptest.report.verdicts import build_report
 from mcptest.rules.catalogue import all_rules, find_rule
 from mcptest.rules.composition import compose
 from mcptest.rules.declaration import Rule
@@ -21,8 +21,7 @@ def judge_captures(arguments: argparse.Namespace) -> int:
     sources = (source for path in arguments.capture for source in open_capture(path))
     sessions = [judge(source, rules, revision) for source in sources]
     hazards = compose(sessions, arguments.separate_transports)
-    code = exit_code_for(sessions, hazards, arguments.strict)
-    report = build_report(sessions, hazards, "compliance invariants", code)
+    report = build_report(sessions, hazards, "compliance invariants", strict=arguments.strict)
     nothing = "nothing to judge: the capture exercised none of the rules"
     return conclude(arguments, report, nothing=nothing)
 

@@ -97,8 +97,7 @@ _INTERRUPTED = "interrupted: only what was judged by then is told here"
 
 def judge_live(arguments: argparse.Namespace) -> int:
     check(arguments)
-    wants_page = arguments.html is not None or arguments.format == "html"
-    with captures_for_html(arguments, wanted=wants_page) as lent:
+    with captures_for_html(arguments) as lent:
         case = case_of(arguments, corpora_of(arguments))
         standards = standards_of(arguments, case)
         # Until the reports are written: a signal must not cost them.

@@ -24,7 +24,7 @@ from mcptest.report.html.page_facts import Pin, Source, brief, shortened
 from mcptest.report.html.sources import source_of
 from mcptest.report.html.wire_rows import Latencies, Places, WireSession
 from mcptest.report.stored import Stored, parts_of_fleet
-from mcptest.report.verdicts import SessionsReport, build_report, exit_code_for
+from mcptest.report.verdicts import SessionsReport, build_report
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import JudgedSession, judge
 from mcptest.session.live import LiveSession
@@ -36,37 +36,29 @@ from mcptest.wire.capture_forms import SessionSource
 
 
 def told_apart(stored: Sequence[Stored], sources: Sequence[Source]) -> tuple[Source, ...]:
-    """The sources, with columns that are what they were judged on."""
+    """The sources, with columns that are what they were judged on.
+
+    A judged server has the first name that no other judgement has: its own, the user's, or that
+    with the file. Where tests of it ran too, it is called as they call it.
+    """
     tested = {
         column.server
         for one, source in zip(stored, sources, strict=True)
         if isinstance(one.report, RunReport)
         for column in source.columns
     }
-    names: list[list[str]] = []
+    names: list[tuple[str, ...]] = []
     for one, source in zip(stored, sources, strict=True):
-        # What the server of a judgement could be called, the best name first; of others nothing.
-        judged = one.report if isinstance(one.report, ComplianceReport) else None
-        mine = []
-        if judged is not None and source.columns:
-            server = judged.server
-            mine = [source.columns[0].server, server, f"{server} ({one.file})"]
-        names.append(mine)
-    return tuple(
-        _named(source, _own_name(mine, [one for one in names if one is not mine], tested))
-        for mine, source in zip(names, sources, strict=True)
-    )
-
-
-def _own_name(mine: Sequence[str], others: Sequence[Sequence[str]], tested: set[str]) -> str:
-    """The first that no other judgement has; nothing: as it is."""
-    if not mine:
-        return ""
-    if mine[1] in tested:
-        return mine[1]
-    taken = [{one[level] for one in others if one} for level in range(len(mine))]
-    free = (name for level, name in enumerate(mine) if name not in taken[level])
-    return next(free, mine[-1])
+        server = one.report.server if isinstance(one.report, ComplianceReport) else ""
+        known = bool(server and source.columns)
+        names.append((source.columns[0].server, server, f"{server} ({one.file})") if known else ())
+    often = Counter(name for mine in names for name in enumerate(mine))
+    named = []
+    for mine, source in zip(names, sources, strict=True):
+        free = [name for level, name in enumerate(mine) if often[level, name] == 1]
+        asked = [name for name in mine[1:2] if name in tested]
+        named.append(_named(source, next(iter((*asked, *free, *mine[-1:])), "")))
+    return tuple(named)
 
 
 def _named(source: Source, name: str) -> Source:
@@ -167,11 +159,10 @@ class Pictures:
 
     def judged(self) -> Stored | None:
         """The session rules as a report of its own; each session stands for itself."""
-        found = list(self._judged.values())
-        if not found:
-            return None
-        code = exit_code_for(found, ())
-        return Stored(CAPTURES, build_report(found, (), "report", code), code)
+        return Stored.of(self._report(), CAPTURES) if self._judged else None
+
+    def _report(self) -> SessionsReport:
+        return build_report(list(self._judged.values()), (), "report")
 
     def page(self, stored: Sequence[Stored], code: ExitCode, notes: Sequence[str] = ()) -> bytes:
         """The whole file."""
@@ -206,10 +197,6 @@ class Pictures:
                     said = fact.text or entry.brief or entry.name
                     rule = entry.id or shortened(brief(entry.name), LONGEST_PIN)
                     pins[fact.session].append(Pin(fact.row, rule, said, failed, number))
-        judged = self.judged()
-        reports = (
-            judged.report.sessions if judged and isinstance(judged.report, SessionsReport) else ()
-        )
         # Where we were rude on purpose the judgement itself says what of it was wrong.
         rude = {
             number
@@ -219,7 +206,7 @@ class Pictures:
             for file in judgement.captures
             for number in places.sessions_in(file)
         }
-        for number, report in zip(self._judged, reports, strict=True):
+        for number, report in zip(self._judged, self._report().sessions, strict=True):
             if number not in rude:
                 pins[number] += pins_of(report, self.sessions[number])
         return pins
@@ -244,22 +231,6 @@ def pictured(captures: Sequence[str]) -> Pictures:
     return pictures
 
 
-def excerpts_of(captures: Iterable[str], *, by_rules: bool = True) -> tuple[Pictures, list[str]]:
-    """An excerpt of each capture that a command has just kept, and what there is to say of them.
-
-    One that can't be read costs itself: the page says so, and is worth having without it.
-    """
-    LiveSession.release_ended()  # the same messages are read once more, from the files
-    pictures = Pictures()
-    notes: list[str] = []
-    for path in dict.fromkeys(captures):
-        try:
-            notes += pictures.add_capture(path, by_rules=by_rules)
-        except UsageError as error:
-            notes.append(f"not shown: {error.message}")
-    return pictures, notes
-
-
 def page_of(
     report: AnyReport,
     captures: Iterable[str] = (),
@@ -270,9 +241,17 @@ def page_of(
 ) -> bytes:
     """The page of what has just been found, with the captures that were kept of it.
 
-    `code` is the exit code where the command knows better than the report.
+    `code` is the exit code where the command knows better than the report. Of each capture an
+    excerpt is shown. One that can't be read costs itself: the page is worth having without it.
     """
-    pictures, notes = excerpts_of(captures, by_rules=by_rules)
+    LiveSession.release_ended()  # the same messages are read once more, from the files
+    pictures = Pictures()
+    notes: list[str] = []
+    for path in dict.fromkeys(captures):
+        try:
+            notes += pictures.add_capture(path, by_rules=by_rules)
+        except UsageError as error:
+            notes.append(f"not shown: {error.message}")
     ended = report.code if code is None else ExitCode(code)
     if isinstance(report, FleetReport):
         return pictures.page(parts_of_fleet(report), ended, (*report.notes, *notes))

@@ -115,34 +115,21 @@ def _index(page: Page, facts: Chunks) -> dict[str, Any]:
             short = msgspec.to_builtins(msgspec.structs.replace(entry, facts=()))
             entries.append({**short, "source": number})
         sources.append(msgspec.to_builtins(msgspec.structs.replace(source, entries=())))
-    return {
-        "title": page.title,
-        "verdict": page.verdict,
-        "exit_code": page.exit_code,
-        "notes": page.notes,
-        "made_by": page.made_by,
-        "latencies": msgspec.to_builtins(page.latencies),
-        "sources": sources,
-        "entries": entries,
-    }
+    whole = msgspec.to_builtins(msgspec.structs.replace(page, sources=()))
+    return {**whole, "sources": sources, "entries": entries}
 
 
 def _session(session: WireSession, pins: Sequence[Pin]) -> dict[str, Any]:
     names = sorted(set(session.kinds))
     number_of = {name: number for number, name in enumerate(names)}
+    same = ("label", "file", "form", "senders", "times", "labels", "working")
     return {
-        "label": session.label,
-        "file": session.file,
+        **{name: getattr(session, name) for name in same},
         "transport": session.transport or "",
-        "form": session.form,
         "first": max(0, session.first),
         "kindNames": names,
         "kinds": [number_of[kind] for kind in session.kinds],
-        "senders": session.senders,
-        "times": session.times,
-        "labels": session.labels,
         "mates": list(session.mates.items()),
-        "working": session.working,
         "pins": msgspec.to_builtins(pins),
     }
 
