@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
@@ -238,7 +237,7 @@ def repeat_command(arguments: argparse.Namespace, revision: str = "") -> str:
         value = getattr(arguments, option)
         if value != usual:
             words += [f"--{option.replace('_', '-')}", str(value)]
-    return repeat_line(words, arguments)
+    return redaction.masker.text(repeat_line(words, arguments))
 
 
 _ALL = "all"
@@ -246,29 +245,32 @@ _ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class ComplianceCase:
+    arguments: argparse.Namespace
     block: ComplianceBlock
     label: str
     """How the server is called, without secrets."""
     order: Order | None = None
     """None when nothing is asked of a server."""
-    every_revision: bool = False
     corpora: Path | None = None
     notes: tuple[str, ...] = ()
-    repeat: Callable[[str], str] = lambda revision: ""
+
+    @property
+    def every_revision(self) -> bool:
+        return bool(self.arguments.spec_version == _ALL)
 
     def orders(self, should_stop: Callable[[], bool]) -> Iterator[Order | None]:
         """One for each revision; the server is asked which it speaks, where all are wanted."""
         if self.order is None:
             yield None
             return
-        order = msgspec.structs.replace(self.order, should_stop=should_stop)
+        order = replace(self.order, should_stop=should_stop)
         if not self.every_revision:
             yield order
             return
         for revision in spoken_revisions(order):
-            repeat = self.repeat(revision.value)
+            repeat = repeat_command(self.arguments, revision.value)
             because = "one of those that the server speaks"
-            yield msgspec.structs.replace(order, revision=revision, because=because, repeat=repeat)
+            yield replace(order, revision=revision, because=because, repeat=repeat)
 
 
 def case_of(arguments: argparse.Namespace, corpora: Path | None) -> ComplianceCase:
@@ -285,9 +287,7 @@ def case_of(arguments: argparse.Namespace, corpora: Path | None) -> ComplianceCa
 def _case(
     arguments: argparse.Namespace, corpora: Path | None, block: ComplianceBlock, server: SuiteServer
 ) -> ComplianceCase:
-    target = server.target
-    masker = redaction.masker
-    asked = server.revision.value if server.revision is not None else ""
+    asked = server.revision.value if server.revision and arguments.from_suite is None else ""
     captures: Path | None = arguments.capture
     if captures is not None:
         try:
@@ -295,11 +295,8 @@ def _case(
         except OSError as error:
             raise UsageError(f"can't keep captures in {captures}: {error.strerror}") from None
 
-    def repeat(revision: str) -> str:
-        return masker.text(repeat_command(arguments, revision))
-
     order = Order(
-        target=target,
+        target=server.target,
         revision=server.revision,
         rules=tuple(arguments.rule) if block.tests is None else (),
         allow_tools=tuple(arguments.allow_tool),
@@ -308,16 +305,10 @@ def _case(
         startup=startup_of(arguments),
         corpora=corpora,
         captures=captures,
-        repeat=repeat("" if arguments.from_suite is not None else asked),
+        repeat=repeat_command(arguments, asked),
     )
-    return ComplianceCase(
-        block=block,
-        label=arguments.server_label or show(masker.text(target.label), 120),
-        order=order if block.needs_server else None,
-        every_revision=arguments.spec_version == _ALL,
-        corpora=corpora,
-        repeat=repeat,
-    )
+    label = arguments.server_label or show(redaction.masker.text(server.target.label), 120)
+    return ComplianceCase(arguments, block, label, order if block.needs_server else None, corpora)
 
 
 def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> ComplianceCase:
@@ -341,7 +332,8 @@ def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> Complian
     asked = bool(arguments.rule)
     block = narrowed(block, arguments.rule)
     if not block.needs_server:
-        return ComplianceCase(block, arguments.server_label or show(file, 200), corpora=corpora)
+        label = arguments.server_label or show(file, 200)
+        return ComplianceCase(arguments, block, label, corpora=corpora)
     server = server_of_suite(lanes.server, _choice(arguments), "")
     server = SuiteServer(server.target, block.spec_version or server.revision)
     case = _case(arguments, corpora, block, server)
@@ -406,15 +398,13 @@ class BaselineInUse:
 class Standards:
     """Everything that was read before the server was started, so that a mistake costs nothing."""
 
-    before: Scorecard | None = None
-    baseline: BaselineInUse | None = None
-    min_grade: str = ""
-    scorecard: Path | None = None
-    server_label: str = ""
+    arguments: argparse.Namespace
+    before: Scorecard | None
+    baseline: BaselineInUse | None
 
     @property
     def needs_grade(self) -> bool:
-        return self.scorecard is not None or bool(self.min_grade)
+        return bool(self.arguments.save_scorecard or self.arguments.min_grade)
 
     def gates(
         self, judgements: Sequence[Judgement], graded: Judgement | None
@@ -428,13 +418,13 @@ class Standards:
                     gate = hold_against(used.known, one, used.history)
                 yield _with_revision(gate, one, several=several)
         for one in judgements if several or graded is None else [graded]:
-            if self.min_grade:
-                yield _with_revision(min_grade_gate(self.min_grade, one), one, several=several)
+            if wanted := self.arguments.min_grade:
+                yield _with_revision(min_grade_gate(wanted, one), one, several=several)
 
     def keep(self, report: ComplianceReport, graded: Judgement | None) -> Iterator[str]:
         """Write what later runs are held against; gives a sentence for what can't be written."""
-        if self.scorecard is not None and graded is not None:
-            path, label = self.scorecard, self.server_label or report.server
+        path, label = self.arguments.save_scorecard, report.server
+        if path is not None and graded is not None:
             yield from _write_or_say_why("scorecard", lambda: save_scorecard(path, graded, label))
         if self.baseline is not None and report.judgements:
             used = self.baseline
@@ -472,13 +462,8 @@ def standards_of(arguments: argparse.Namespace, case: ComplianceCase) -> Standar
         own = [test.name for test in case.block.tests or () if not test.runs_corpus_rule]
         known = load_known_failures(path, corpora=case.corpora, also=own)
         used = BaselineInUse(path, known, read_history(history_beside(path)), anew)
-    return Standards(
-        before=earlier_scorecard(delta.against) if delta is not None else None,
-        baseline=used,
-        min_grade=arguments.min_grade or "",
-        scorecard=arguments.save_scorecard,
-        server_label=arguments.server_label,
-    )
+    before = earlier_scorecard(delta.against) if delta is not None else None
+    return Standards(arguments, before, used)
 
 
 # -- Printing and writing what was found: one path that is bad costs one report ------------------
