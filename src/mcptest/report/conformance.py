@@ -154,8 +154,38 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
         text = f"{', '.join(parts)} of {len(counted)} scenarios in {took} (checks: {tally})"
         return f"interrupted: {text}" if self.interrupted else text
 
-    def as_markdown(self) -> str:
-        return "\n".join(_lines(self)) + "\n"
+    def markdown_lines(self) -> Iterator[str]:
+        yield from (f"## Conformance: {code(self.subject)}", "", self.in_words(), "")
+        yield from table_head(
+            "| | scenario | revision | transport | passed | warned | failed | skipped |"
+        )
+        columns = (CheckStatus.SUCCESS, CheckStatus.WARNING, CheckStatus.FAILURE)
+        for result in self.results:
+            counts = Counter(check.status for check in result.checks)
+            mark, name = _MARKS[self.outcome(result)], code(result.scenario)
+            unseen = counts[CheckStatus.SKIPPED] + counts[CheckStatus.UNTESTABLE]
+            numbers = (*(counts[status] for status in columns), unseen)
+            cells = (mark, name, result.revision.value, code(result.transport), *map(str, numbers))
+            yield f"| {' | '.join(cells)} |"
+        for result in self.results:
+            if not (result.failed or result.warned):
+                continue
+            yield from ("", f"### {code(result.scenario)}", "")
+            for why in filter(None, (result.cause, result.unreached)):
+                yield f"- {code(why)}"
+            for check in result.told:
+                word = check.status.value.lower()
+                said = code(check.message or check.description, 600)
+                yield f"- {code(check.id)} ({word}) {code(check.name)}: {said}"
+        compared = self.compared or Compared()
+        for title, names in (
+            ("New failures", compared.new),
+            ("Stale entries", compared.stale),
+            ("Failing as listed", compared.expected),
+        ):
+            if names:
+                yield from ("", f"### {title}", "")
+                yield from (f"- {code(name)}" for name in names)
 
     def as_run(self) -> RunReport:
         return self.run_of((_result(one, self) for one in self.results), self.problems)
@@ -282,40 +312,6 @@ def _untestable(results: Sequence[ScenarioResult], page: TextPage) -> Iterator[s
 
 
 _MARKS = {"failed": "❌", "warned": "⚠️", "passed": "✅", "unseen": "…"}
-
-
-def _lines(report: ConformanceReport) -> Iterator[str]:
-    yield from (f"## Conformance: {code(report.subject)}", "", report.in_words(), "")
-    yield from table_head(
-        "| | scenario | revision | transport | passed | warned | failed | skipped |"
-    )
-    columns = (CheckStatus.SUCCESS, CheckStatus.WARNING, CheckStatus.FAILURE)
-    for result in report.results:
-        counts = Counter(check.status for check in result.checks)
-        mark, name = _MARKS[report.outcome(result)], code(result.scenario)
-        unseen = counts[CheckStatus.SKIPPED] + counts[CheckStatus.UNTESTABLE]
-        numbers = (*(counts[status] for status in columns), unseen)
-        cells = (mark, name, result.revision.value, code(result.transport), *map(str, numbers))
-        yield f"| {' | '.join(cells)} |"
-    for result in report.results:
-        if not (result.failed or result.warned):
-            continue
-        yield from ("", f"### {code(result.scenario)}", "")
-        for why in filter(None, (result.cause, result.unreached)):
-            yield f"- {code(why)}"
-        for check in result.told:
-            word = check.status.value.lower()
-            said = code(check.message or check.description, 600)
-            yield f"- {code(check.id)} ({word}) {code(check.name)}: {said}"
-    compared = report.compared or Compared()
-    for title, names in (
-        ("New failures", compared.new),
-        ("Stale entries", compared.stale),
-        ("Failing as listed", compared.expected),
-    ):
-        if names:
-            yield from ("", f"### {title}", "")
-            yield from (f"- {code(name)}" for name in names)
 
 
 def _result(result: ScenarioResult, report: ConformanceReport) -> TestResult:

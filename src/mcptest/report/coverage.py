@@ -145,18 +145,14 @@ class CoverageReport(Report, frozen=True, kw_only=True, tag="mcptest.coverage/1"
             f"{self.tests} tests"
         )
 
-    def as_markdown(self) -> str:
-        rows = [
-            f"| {kind} | {code(item.name)} | {item.assertions} | {item.skipped or ''} |"
-            for kind, item in self.items
-        ]
-        head = table_head("| kind | name | assertions | skipped |")
-        lines = [f"### Coverage of {code(self.server)}", "", f"**{self.in_words()}**", ""]
-        lines += (*head, *rows)
+    def markdown_lines(self) -> Iterator[str]:
+        yield from (f"### Coverage of {code(self.server)}", "", f"**{self.in_words()}**", "")
+        yield from table_head("| kind | name | assertions | skipped |")
+        for kind, item in self.items:
+            yield f"| {kind} | {code(item.name)} | {item.assertions} | {item.skipped or ''} |"
         if self.unknown:
-            unknown = (f"- {one.kind} {code(one.name)}: {code(one.place)}" for one in self.unknown)
-            lines += ["", "Not offered by the server:", "", *unknown]
-        return "\n".join(lines) + "\n"
+            yield from ("", "Not offered by the server:", "")
+            yield from (f"- {one.kind} {code(one.name)}: {code(one.place)}" for one in self.unknown)
 
     def as_run(self) -> RunReport:
         """One result for each item. What nobody demands to be covered is skipped, not failed."""

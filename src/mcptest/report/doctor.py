@@ -200,8 +200,34 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
         advised = sum(bool(one.advice) for one in self.items)
         return ", ".join(counts) + (f"; {advised} with advice" if advised else "")
 
-    def as_markdown(self) -> str:
-        return "\n".join(_markdown_lines(self)) + "\n"
+    def markdown_lines(self) -> Iterator[str]:
+        name = self.server_info.name or self.server
+        yield f"# {plain(name)}: {self.older} → {self.newer}"
+        yield ""
+        yield f"{_sentence(how_it_was_met(self))} {_sentence(self.in_words())}"
+        yield from (line for note in self.notes for line in ("", f"> {plain(note)}"))
+        if not self.items:
+            return
+        yield from ("", "| item | verdict | what was seen |", "|---|---|---|")
+        for item in sorted(self.items, key=lambda one: ORDER.index(one.verdict)):
+            yield f"| {item.id} | {item.verdict.value} | {plain(item.detail)} |"
+        for item in self.items:
+            if item.breaks:
+                yield from ("", f"## {plain(item.title)} ({item.id})", "")
+                yield f"{_sentence(item.detail)} Since {item.since}: {plain(item.change)}."
+                yield ""
+                for one in item.evidence:
+                    if one.sent:
+                        yield f"- sent: {code(one.sent)}"
+                    yield f"- received: {code(one.received) if one.received else 'nothing'}"
+                yield f"- fix: {plain(item.fix)}"
+                yield f"- rules: {rules_in_words(item)}"
+        yield from ("", "## Checklist", "")
+        for item in self.items:
+            mark, text = checklist_entry(item)
+            if mark:
+                # A question mark is no box that markdown knows: what is unknown is not done.
+                yield f"- [{'x' if mark == 'x' else ' '}] {plain(text)}"
 
     def as_run(self) -> RunReport:
         return self.run_of(_result(one, self) for one in self.items)
@@ -270,36 +296,6 @@ def checklist_entry(item: Diagnosis) -> tuple[str, str]:
     if item.advice:
         return " ", f"{item.title} (advised): {item.fix}"
     return "x", item.title
-
-
-def _markdown_lines(report: DoctorReport) -> Iterator[str]:
-    name = report.server_info.name or report.server
-    yield f"# {plain(name)}: {report.older} → {report.newer}"
-    yield ""
-    yield f"{_sentence(how_it_was_met(report))} {_sentence(report.in_words())}"
-    yield from (line for note in report.notes for line in ("", f"> {plain(note)}"))
-    if not report.items:
-        return
-    yield from ("", "| item | verdict | what was seen |", "|---|---|---|")
-    for item in sorted(report.items, key=lambda one: ORDER.index(one.verdict)):
-        yield f"| {item.id} | {item.verdict.value} | {plain(item.detail)} |"
-    for item in report.items:
-        if item.breaks:
-            yield from ("", f"## {plain(item.title)} ({item.id})", "")
-            yield f"{_sentence(item.detail)} Since {item.since}: {plain(item.change)}."
-            yield ""
-            for one in item.evidence:
-                if one.sent:
-                    yield f"- sent: {code(one.sent)}"
-                yield f"- received: {code(one.received) if one.received else 'nothing'}"
-            yield f"- fix: {plain(item.fix)}"
-            yield f"- rules: {rules_in_words(item)}"
-    yield from ("", "## Checklist", "")
-    for item in report.items:
-        mark, text = checklist_entry(item)
-        if mark:
-            # A question mark is no box that markdown knows: what is unknown is not done.
-            yield f"- [{'x' if mark == 'x' else ' '}] {plain(text)}"
 
 
 def _sentence(text: str) -> str:

@@ -163,8 +163,22 @@ class FleetReport(Report, frozen=True, kw_only=True, tag="mcptest.fleet/1"):
         yield from remark_lines(style.warning, self.notes, "")
         yield style.paint(self.in_words(), "bold")
 
-    def as_markdown(self) -> str:
-        return "\n".join(_lines(self)) + "\n"
+    def markdown_lines(self) -> Iterator[str]:
+        yield from (f"### Servers of {code(self.config)}", "", f"**{code(self.in_words())}**", "")
+        yield from table_head(f"| {' | '.join(HEADINGS)} |")
+        for server in self.servers[:_ROWS]:
+            yield "| " + " | ".join(code(cell) if cell else "" for cell in cells_of(server)) + " |"
+        if len(self.servers) > _ROWS:
+            yield from ("", f"And {len(self.servers) - _ROWS} more.")
+        for server in self.servers[:_ROWS]:
+            yield from _details(server, strict=self.strict)
+        if self.hazards:
+            yield from ("", "#### Between the servers", "")
+            yield from (f"- {one.id}: {code(one.message, 600)}" for one in self.hazards[:_SHOWN])
+            if len(self.hazards) > _SHOWN:
+                yield f"- and {len(self.hazards) - _SHOWN} more"
+        if self.notes:
+            yield from ("", *(f"- {code(note, 300)}" for note in self.notes))
 
     def as_run(self) -> RunReport:
         """Each server is what a language is in a matrix: the same tests are run on all of them."""
@@ -267,24 +281,6 @@ def repeat_of_hazard(report: FleetReport, hazard: FleetHazard) -> str:
 
 _SHOWN = 50
 _ROWS = 1_000
-
-
-def _lines(report: FleetReport) -> Iterator[str]:
-    yield from (f"### Servers of {code(report.config)}", "", f"**{code(report.in_words())}**", "")
-    yield from table_head(f"| {' | '.join(HEADINGS)} |")
-    for server in report.servers[:_ROWS]:
-        yield "| " + " | ".join(code(cell) if cell else "" for cell in cells_of(server)) + " |"
-    if len(report.servers) > _ROWS:
-        yield from ("", f"And {len(report.servers) - _ROWS} more.")
-    for server in report.servers[:_ROWS]:
-        yield from _details(server, strict=report.strict)
-    if report.hazards:
-        yield from ("", "#### Between the servers", "")
-        yield from (f"- {one.id}: {code(one.message, 600)}" for one in report.hazards[:_SHOWN])
-        if len(report.hazards) > _SHOWN:
-            yield f"- and {len(report.hazards) - _SHOWN} more"
-    if report.notes:
-        yield from ("", *(f"- {code(note, 300)}" for note in report.notes))
 
 
 def _details(server: FleetServer, *, strict: bool) -> Iterator[str]:

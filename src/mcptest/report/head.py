@@ -73,6 +73,9 @@ class Report(msgspec.Struct, frozen=True, tag_field="format"):
 
     def as_markdown(self) -> str:
         """For a step summary or a comment."""
+        return "".join(f"{line}\n" for line in self.markdown_lines())
+
+    def markdown_lines(self) -> Iterator[str]:
         raise NotImplementedError
 
     def found_problems(self, run: RunReport) -> Iterator[ReportedProblem]:
@@ -199,13 +202,10 @@ class ReportHead(
         yield from remark_lines(style.warning, self.notes, "")
         yield style.paint(self.totals(), "bold")
 
-    def as_markdown(self) -> str:
-        lines = (
-            *markdown.opening(self.title, self.heading(), self.totals()),
-            *self.found_markdown(),
-            *markdown.closing(self.unread, self.notes, self.next_steps()),
-        )
-        return "".join(f"{line}\n" for line in lines)
+    def markdown_lines(self) -> Iterator[str]:
+        yield from markdown.opening(self.title, self.heading(), self.totals())
+        yield from self.found_markdown()
+        yield from markdown.closing(self.unread, self.notes, self.next_steps())
 
     def found_markdown(self) -> Iterator[str]:
         raise NotImplementedError

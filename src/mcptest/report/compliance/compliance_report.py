@@ -109,8 +109,42 @@ class ComplianceReport(
             )
         return "\n".join((*lines, *map(facts.gate_line, self.gates)))
 
-    def as_markdown(self) -> str:
-        return "".join(f"{line}\n" for line in _markdown_lines(self))
+    def markdown_lines(self) -> Iterator[str]:
+        """As GitHub-flavoured Markdown, small enough for a step summary.
+
+        What may be the peer's becomes inline code without meaning to Markdown, or stands in a fence
+        that is longer than any in it.
+        """
+        grades = [facts.letter_of(one.grade) for one in self.judgements]
+        known = [f"grade {_letter(letter)}" for letter in dict.fromkeys(grades) if letter]
+        broken = len(
+            {rule.id for one in self.judgements for rule in one.failures if facts.is_broken(rule)}
+        )
+        red = sum(not gate.passed for gate in self.gates)
+        parts = known if len(known) == 1 else []
+        parts.append(f"{counted(broken, 'MUST rule')} broken" if broken else "no MUST broken")
+        parts += [f"{counted(red, 'gate')} red"] if red else []
+        yield from (f"### mcptest compliance: {', '.join(parts)}", "")
+        yield from _facts(self)
+        yield from _gates(self.gates)
+        several = len(self.judgements) > 1
+        if several:
+            yield from _matrix(self)
+            yield from _failing(
+                (result, "fails in " + ", ".join(str(one.revision) for one in where))
+                for result, where in facts.newest_failures(self)
+            )
+        for one in self.judgements:
+            yield from (f"#### {one.revision}", "") if several else ()
+            if one.revision_reason:
+                yield from (code(why_revision(one.revision, one.revision_reason), 300), "")
+            yield from _causes(one)
+            yield from () if several else _failing((rule, "") for rule in facts.failures_first(one))
+            yield from _sections(one)
+            yield from _groups("Not observed, by what would unlock them", facts.not_observed(one))
+            yield from _groups("Inconclusive, by cause", facts.inconclusive(one))
+        for note in [*self.notes, *(n for one in self.judgements for n in one.notes)][:20]:
+            yield from (f"**Note:** {code(note, 500)}", "")
 
     def headline(self) -> str:
         return ", ".join(
@@ -219,44 +253,6 @@ _CELLS = {
     Outcome.NOT_OBSERVED: "–",  # noqa: RUF001 - a dash is meant
     Outcome.NOT_APPLICABLE: "–",  # noqa: RUF001 - a dash is meant
 }
-
-
-def _markdown_lines(report: ComplianceReport) -> Iterator[str]:
-    """As GitHub-flavoured Markdown, small enough for a step summary.
-
-    What may be the peer's becomes inline code without meaning to Markdown, or stands in a fence
-    that is longer than any in it.
-    """
-    grades = [facts.letter_of(one.grade) for one in report.judgements]
-    known = [f"grade {_letter(letter)}" for letter in dict.fromkeys(grades) if letter]
-    broken = len(
-        {rule.id for one in report.judgements for rule in one.failures if facts.is_broken(rule)}
-    )
-    red = sum(not gate.passed for gate in report.gates)
-    parts = known if len(known) == 1 else []
-    parts.append(f"{counted(broken, 'MUST rule')} broken" if broken else "no MUST broken")
-    parts += [f"{counted(red, 'gate')} red"] if red else []
-    yield from (f"### mcptest compliance: {', '.join(parts)}", "")
-    yield from _facts(report)
-    yield from _gates(report.gates)
-    if len(report.judgements) > 1:
-        yield from _matrix(report)
-        yield from _failing(
-            (result, "fails in " + ", ".join(str(one.revision) for one in where))
-            for result, where in facts.newest_failures(report)
-        )
-    for judgement in report.judgements:
-        several = len(report.judgements) > 1
-        yield from [f"#### {judgement.revision}", ""] if several else []
-        if judgement.revision_reason:
-            yield from (code(why_revision(judgement.revision, judgement.revision_reason), 300), "")
-        yield from _causes(judgement)
-        yield from [] if several else _failing((one, "") for one in facts.failures_first(judgement))
-        yield from _sections(judgement)
-        yield from _groups("Not observed, by what would unlock them", facts.not_observed(judgement))
-        yield from _groups("Inconclusive, by cause", facts.inconclusive(judgement))
-    for note in [*report.notes, *(n for one in report.judgements for n in one.notes)][:20]:
-        yield from (f"**Note:** {code(note, 500)}", "")
 
 
 def _letter(letter: str) -> str:
