@@ -15,7 +15,6 @@ import msgspec
 
 from mcptest.commands.options import (
     FORMATS,
-    FORMS,
     add_file_options,
     add_format_option,
     add_report_files,
@@ -26,10 +25,10 @@ from mcptest.commands.options import (
 from mcptest.core.errors import ExitCode, McptestError
 from mcptest.core.results import RunReport, Shard
 from mcptest.core.safe_text import show
-from mcptest.report.head import Report
+from mcptest.report.head import AnyReport, Report
 from mcptest.report.starter_files import PlacedFile, placed_lines
 from mcptest.report.terminal import Style, columns, say, say_json
-from mcptest.report.write import append_to_step_summary, rendered, write_all
+from mcptest.report.write import FORMS, append_to_step_summary, rendered, write_all
 
 # -- the page ------------------------------------------------------------------------------------
 
@@ -162,12 +161,12 @@ def conclude(
 
 
 def write_files(
-    arguments: argparse.Namespace, report: Report, page: Callable[[], bytes]
+    arguments: argparse.Namespace, report: AnyReport, page: Callable[[], bytes] | None = None
 ) -> list[str]:
     """Every file that was asked for; gives a sentence for each that could not be written."""
-    forms = ("json_file", "coverage_json", "markdown", "junit", *FORMS)
-    files = {name: partial(rendered, name, report) for name in forms} | {"html": page}
-    return write_all((getattr(arguments, name, None), made) for name, made in files.items())
+    files = {name: partial(rendered, name, report) for name in FORMS}
+    made = files | ({"html": page} if page is not None else {})
+    return write_all((getattr(arguments, name, None), made[name]) for name in FORMS)
 
 
 def print_report(

@@ -6,13 +6,12 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.reporting import in_shard
+from mcptest.commands.reporting import in_shard, write_files
 from mcptest.commands.suite_command import WantedRun, nothing_matched
 from mcptest.core.errors import ExitCode
 from mcptest.core.results import Demand, RunReport, Suggestion
@@ -21,7 +20,7 @@ from mcptest.report.baseline import Baseline, saved_baseline, with_regressions
 from mcptest.report.head import code_of
 from mcptest.report.run_results import in_short, mcp_assert_json, render, render_suggestions
 from mcptest.report.terminal import Style, columns, say_json
-from mcptest.report.write import FORMS, rendered, write_all, write_reports
+from mcptest.report.write import rendered, write_all
 
 Renderer: TypeAlias = Callable[[RunReport, Style, int], str]
 _REASONS = 3
@@ -59,7 +58,7 @@ def conclude(
     chosen = arguments.pattern or arguments.tag or arguments.shard or arguments.last_failed
     partial = bool(chosen or arguments.fail_fast)  # what is missing is not stale
     report = with_regressions(in_shard(arguments, report), baseline, partial=partial)
-    unwritten = write_reports(report, wanted_reports(arguments))
+    unwritten = write_files(arguments, report)
     kept = arguments.save_baseline
     amends = kept if partial or report.interrupted else None
     unwritten += write_all([(kept, lambda: saved_baseline(report, baseline, amends))])
@@ -104,11 +103,6 @@ def _say(
             text = render(report, style, **words, width=columns())
         sys.stdout.write(text)
     sys.stdout.flush()
-
-
-def wanted_reports(arguments: argparse.Namespace) -> dict[str, Path]:
-    """The files that were asked for, by the names of their options."""
-    return {name: path for name in FORMS if (path := getattr(arguments, name, None)) is not None}
 
 
 def _why_nothing_ran(report: RunReport) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,9 +15,9 @@ from mcptest.report.codec import as_json
 from mcptest.report.head import AnyReport, Report, RunView
 from mcptest.transport.files import is_special, open_special, replace_file, write_whole
 
-FORMS = ("json_file", "junit", "markdown", "badge", "html", "sarif", "code_quality", "tap")
-"""What `rendered` can write of a run, by the names of the options."""
 _JSON = ("json", "json_file", "coverage_json")
+FORMS = (*_JSON[1:], "junit", "markdown", "badge", "html", "sarif", "code_quality", "tap")
+"""The files that `rendered` can make, by the names of the options."""
 
 
 def rendered(
@@ -63,11 +62,6 @@ def badge(report: RunReport) -> bytes:
     colour = "red" if report.failed else "brightgreen" if complete else "yellow"
     counts = f"{report.passed}/{len(report.results)}"
     return as_json({"schemaVersion": 1, "label": "mcptest", "message": counts, "color": colour})
-
-
-def write_reports(report: AnyReport, files: Mapping[str, Path]) -> list[str]:
-    """Write every file, by the name of its option; says what could not be written."""
-    return write_all((path, partial(rendered, name, report)) for name, path in files.items())
 
 
 def write_all(wanted: Iterable[tuple[Path | None, Callable[[], bytes]]]) -> list[str]:

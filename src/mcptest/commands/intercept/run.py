@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.commands.options import duration, server_words
-from mcptest.commands.reporting import code_with_reports, say_unwritten
+from mcptest.commands.reporting import code_with_reports, say_unwritten, write_files
 from mcptest.core.capture import AnyRecord, Frame, Trouble
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, UsageError
 from mcptest.core.limits import time_to_end
@@ -31,7 +31,6 @@ from mcptest.probe.suites.settings import skip_reason
 from mcptest.report import run_results
 from mcptest.report.html.building import page_of
 from mcptest.report.terminal import Style, columns, counted, say
-from mcptest.report.write import rendered, write_all
 from mcptest.session.server_spec import target_of
 from mcptest.suite.expectations import check_trajectory
 from mcptest.suite.lane_blocks import InvariantsBlock
@@ -56,10 +55,8 @@ def run_intercept(arguments: argparse.Namespace) -> int:
     except McptestError as error:
         raise error.masked(redaction.text) from None
     _print(intercepted, arguments)
-    report, page = intercepted.report, lambda: _as_html(intercepted, arguments.capture)
-    forms = ("json_file", "junit", "markdown")
-    files = [(getattr(arguments, name), partial(rendered, name, report)) for name in forms]
-    unwritten = write_all([*files, (arguments.html, page)])
+    page = partial(_as_html, intercepted, arguments.capture)
+    unwritten = write_files(arguments, intercepted.report, page)
     say_unwritten(unwritten)
     return code_with_reports(arguments, intercepted.code, unwritten)
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from mcptest.commands.options import add_common_options, add_file_options, add_report_files
 from mcptest.commands.reporting import add_html_option
 
-REPORT_FORMS = ("junit", "markdown", "json_file", "badge")
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
@@ -25,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--shards", type=int, metavar="N", help="there must be N files: a lost shard is no success")
     add = parser.add_argument_group("reports").add_argument
     add_html_option(add)
-    add_report_files(add, REPORT_FORMS)
+    add_report_files(add, ("junit", "markdown", "json_file", "badge"))
     add_file_options(add)
     add("--json", action="store_true", help="the merged run as JSON on stdout")
     add_common_options(parser)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from mcptest.commands.options import FORMS
-from mcptest.commands.report.cli import REPORT_FORMS
-from mcptest.commands.reporting import say_unwritten
+from mcptest.commands.reporting import say_unwritten, write_files
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.limits import MEBIBYTE
 from mcptest.core.results import RunReport
@@ -22,7 +19,6 @@ from mcptest.report.html.building import pictured
 from mcptest.report.run_results import render, summary
 from mcptest.report.stored import Stored, code_of_all, merged, missing_shards, read_parts
 from mcptest.report.terminal import Style, columns, say_json
-from mcptest.report.write import rendered, write_all
 from mcptest.transport.files import read_input
 
 LARGEST_REPORT = 256 * MEBIBYTE
@@ -45,7 +41,7 @@ def run_report(arguments: argparse.Namespace) -> int:
     code = code_of_all(stored)
     whole = _as_one_run(stored)
     _print(arguments, whole, len(arguments.files))
-    unwritten = _write(arguments, whole, lambda: pictures.page(stored, code))
+    unwritten = write_files(arguments, whole, lambda: pictures.page(stored, code))
     say_unwritten(unwritten)
     return code or (ExitCode.FAILED if unwritten else ExitCode.OK)  # the files are all it is for
 
@@ -109,11 +105,3 @@ def _print(arguments: argparse.Namespace, whole: RunReport, files: int) -> None:
         sys.stdout.write(render(whole, style, verbose=arguments.verbose, width=columns()))
     if files > 1:
         sys.stdout.write(f"merged from {files} files\n")
-
-
-def _write(arguments: argparse.Namespace, whole: RunReport, page: Callable[[], bytes]) -> list[str]:
-    forms = [
-        (getattr(arguments, name), partial(rendered, name, whole))
-        for name in (*REPORT_FORMS, *FORMS)
-    ]
-    return write_all([(arguments.html, page), *forms])

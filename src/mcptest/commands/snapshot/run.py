@@ -7,14 +7,12 @@ import shlex
 import sys
 
 from mcptest.commands.golden_answers import compare_answers
-from mcptest.commands.reporting import code_with_reports, in_shard, tell_unwritten
-from mcptest.commands.snapshot.cli import REPORTS
+from mcptest.commands.reporting import code_with_reports, in_shard, tell_unwritten, write_files
 from mcptest.commands.suite_command import chosen_tests, show_list
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.probe.snapshots import SnapshotOrder, with_answers
 from mcptest.report.snapshot import snapshot_json, snapshot_summary, snapshot_text
 from mcptest.report.terminal import Style, say, say_json
-from mcptest.report.write import write_reports
 from mcptest.suite.golden import BUILT_IN, Masks, SnapshotReport, mask_problem
 
 
@@ -53,8 +51,7 @@ def _order(arguments: argparse.Namespace) -> SnapshotOrder:
 
 def _publish(arguments: argparse.Namespace, report: SnapshotReport) -> list[str]:
     """Write and print the reports; gives a sentence for each that could not be written."""
-    files = {name: path for name in REPORTS if (path := getattr(arguments, name)) is not None}
-    unwritten = write_reports(in_shard(arguments, report.run), files)
+    unwritten = write_files(arguments, in_shard(arguments, report.run))
     if arguments.json:
         say_json(sys.stdout, snapshot_json(report))
     elif report.kept:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcptest.commands.options import duration
 from mcptest.commands.output import standard_output
-from mcptest.commands.reporting import code_with_reports, say_unwritten
+from mcptest.commands.reporting import code_with_reports, say_unwritten, write_files
 from mcptest.commands.suite_command import (
     WantedRun,
     chosen_tests,
@@ -24,7 +24,6 @@ from mcptest.commands.suite_command import (
     why_without_lanes,
 )
 from mcptest.commands.suite_lanes import with_lanes
-from mcptest.commands.suite_reports import wanted_reports
 from mcptest.commands.watch.cli import REPORTS
 from mcptest.commands.watch.file_events import (
     changes_below,
@@ -50,7 +49,6 @@ from mcptest.probe.suites.settings import FOLDER, Settings
 from mcptest.probe.suites.suite_run import run_suite
 from mcptest.report.evidence import BRIEF, FULL
 from mcptest.report.terminal import Style
-from mcptest.report.write import write_reports
 from mcptest.suite.load import LoadedSuite
 from mcptest.suite.model import Suite
 from mcptest.transport.interrupt import Stop, stopping_on_signals
@@ -81,7 +79,7 @@ def run_watch(arguments: argparse.Namespace) -> int:
     unwritten: list[str] = []
 
     def publish(report: RunReport) -> list[str]:
-        unwritten[:] = write_reports(report, wanted_reports(arguments))
+        unwritten[:] = write_files(arguments, report)
         return unwritten
 
     with contextlib.closing(changes_below(places, interval)) as changes:
