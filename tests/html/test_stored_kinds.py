@@ -156,6 +156,14 @@ def test_what_was_stored_is_read_back_and_shown(
         assert json.dumps(part, ensure_ascii=False)[1:-1] in shown
 
 
+def test_an_input_with_half_a_surrogate_pair_is_shown() -> None:
+    broken = replace(FUZZ.tools[1].failures[0], arguments={"a": "\ud800"}, minimal=["\udfff"])
+    report = replace(FUZZ, tools=(replace(FUZZ.tools[1], failures=(broken,)),))
+    shown = data_of(page_of(report))
+    assert r"\\ud800" in shown
+    assert r"\\udfff" in shown
+
+
 @pytest.mark.parametrize(
     ("report", "code"),
     [

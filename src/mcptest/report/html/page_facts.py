@@ -9,6 +9,7 @@ import msgspec
 from mcptest.core.judgement import SectionScore
 from mcptest.core.results import FailedCheck
 from mcptest.core.verdict import Finding
+from mcptest.report.codec import plain_json
 
 Outcome: TypeAlias = Literal[
     "fail", "warn", "pass", "inconclusive", "not_observed", "not_applicable", "skip"
@@ -167,4 +168,4 @@ def difference(found: FailedCheck | Finding, label: str = "Finding") -> Fact:
 
 
 def in_json(value: object) -> str:
-    return msgspec.json.encode(value).decode("utf-8", "backslashreplace")
+    return plain_json(value).decode("utf-8")

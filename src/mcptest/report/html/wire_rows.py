@@ -35,7 +35,7 @@ from mcptest.core.limits import MEBIBYTE
 from mcptest.core.message import ABSENT, Kind, Message, id_key
 from mcptest.core.safe_text import show
 from mcptest.report.html.embedded import Chunks
-from mcptest.report.html.page_facts import Fact
+from mcptest.report.html.page_facts import Fact, shortened
 from mcptest.wire.envelope import decode, is_meant_as_message
 
 # -- How long answers took, by method and tool, from the times in a capture ----------------------
@@ -161,7 +161,7 @@ class WireSession(msgspec.Struct, eq=False):
         self.kinds.append(kind)
         self.senders.append(sender)
         self.times.append(round(record.t * 1000, 3))
-        self.labels.append(_cut(label))
+        self.labels.append(shortened(label, LABEL))
         self.working.append(
             (SERVER_WORKS if self._pending[CLIENT] else 0)
             | (CLIENT_WORKS if self._pending[SERVER] else 0)
@@ -246,10 +246,6 @@ def _short(value: Any) -> str:
     if value is ABSENT:
         return "(no id)"
     return value[:80] if isinstance(value, str) else repr(value)[:80]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LABEL else text[: LABEL - 1] + "…"
 
 
 # -- everything else -------------------------------------------------------------------------
