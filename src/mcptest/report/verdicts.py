@@ -13,6 +13,8 @@ from mcptest.core.errors import ExitCode
 from mcptest.core.results import FailedCheck, Proof, RunReport, Status, TestResult, derive
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Finding, Outcome, Severity, Verdict
+from mcptest.report.compliance.facts import is_broken, sign_of
+from mcptest.report.compliance.judged_results import failed_checks
 from mcptest.report.head import Report, stated_code
 from mcptest.report.terminal import Style, counted, why_revision
 from mcptest.rules.composition import Hazard, labels_of
@@ -27,9 +29,9 @@ _QUIET = {Outcome.NOT_OBSERVED, Outcome.NOT_APPLICABLE}
 class RuleVerdict(msgspec.Struct, frozen=True):
     """What one rule says about one session, with what the rule is."""
 
-    rule: str
+    id: str = msgspec.field(name="rule")
     title: str
-    category: str
+    section: str = msgspec.field(name="category")
     severity: Severity
     side: str
     outcome: Outcome
@@ -37,11 +39,15 @@ class RuleVerdict(msgspec.Struct, frozen=True):
     observed: int
     findings: tuple[Finding, ...]
     findings_total: int
-    specification: str
+    url: str = msgspec.field(name="specification")
 
     @property
-    def is_warning(self) -> bool:
-        return self.outcome is Outcome.FAIL and self.severity is not Severity.MUST
+    def failed(self) -> bool:
+        return self.outcome is Outcome.FAIL
+
+    @property
+    def requirement(self) -> str:
+        return RULES[self.id].explanation if self.id in RULES else ""
 
 
 class SessionReport(msgspec.Struct, frozen=True):
@@ -98,7 +104,7 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
     def __post_init__(self) -> None:
         verdicts = [verdict for session in self.sessions for verdict in session.verdicts]
         counts = Counter(one.outcome.value for one in verdicts)
-        warnings = sum(one.is_warning for one in verdicts)
+        warnings = sum(one.failed and not is_broken(one) for one in verdicts)
         summary = Summary(
             passed=counts["pass"],
             fail=counts["fail"] - warnings,
@@ -211,12 +217,12 @@ def _rule_verdict(verdict: Verdict, session: JudgedSession) -> RuleVerdict:
     rule = RULES[verdict.rule]
     same = ("outcome", "reason", "observed", "findings", "findings_total")
     return RuleVerdict(
-        rule=rule.id,
+        id=rule.id,
         title=rule.title,
-        category=rule.category,
+        section=rule.category,
         severity=rule.severity_in(session.revision),
         side=rule.side.value,
-        specification=rule.url(session.revision),
+        url=rule.url(session.revision),
         **{name: getattr(verdict, name) for name in same},
     )
 
@@ -235,7 +241,7 @@ def _session_lines(session: SessionReport, style: Style) -> Iterator[str]:
     by_category: dict[str, list[RuleVerdict]] = {}
     for verdict in session.verdicts:
         if style.verbose or verdict.outcome not in _QUIET:
-            by_category.setdefault(verdict.category, []).append(verdict)
+            by_category.setdefault(verdict.section, []).append(verdict)
     unit = "record" if session.form == "full" else "exchange"
     for category, verdicts in by_category.items():
         yield style.paint(category, "cyan")
@@ -245,17 +251,11 @@ def _session_lines(session: SessionReport, style: Style) -> Iterator[str]:
 
 
 def _verdict_lines(verdict: RuleVerdict, unit: str, style: Style) -> Iterator[str]:
-    signs = {
-        Outcome.PASS: style.tick,
-        Outcome.FAIL: style.warning if verdict.is_warning else style.cross,
-        Outcome.INCONCLUSIVE: style.unsure,
-    }
-    broken = ["bold"] if verdict.outcome is Outcome.FAIL else []
-    name = style.paint(f"{verdict.rule:<12}", *broken)
-    yield f"  {signs.get(verdict.outcome, style.dash)} {name} {verdict.title}"
+    name = style.paint(f"{verdict.id:<12}", *(["bold"] if verdict.failed else []))
+    yield f"  {sign_of(verdict, style)} {name} {verdict.title}"
     if verdict.reason:
         yield style.paint(f"      {show(verdict.reason, 300)}", "dim")
-    colour = "red" if broken and not verdict.is_warning else "yellow"
+    colour = "red" if is_broken(verdict) else "yellow"
     for finding in verdict.findings[:FINDINGS_SHOWN]:
         yield "      " + style.paint(finding.message, colour)
         if finding.expected is not None:
@@ -272,29 +272,25 @@ def _verdict_lines(verdict: RuleVerdict, unit: str, style: Style) -> Iterator[st
     if more > 0:
         yield f"      and {more} more like this"
     if verdict.findings:
-        why = f"{verdict.severity.value}; why and what to do: mcptest explain {verdict.rule}"
+        why = f"{verdict.severity.value}; why and what to do: mcptest explain {verdict.id}"
         yield style.paint(f"      {why}", "dim")
 
 
 def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestResult:
     said = verdict.findings[0].message if verdict.findings else verdict.reason
     counts = strict or verdict.severity is Severity.MUST
-    broken = verdict.outcome is Outcome.FAIL
-    failed = broken and counts
-    held = verdict.outcome is Outcome.PASS or broken
+    failed = verdict.failed and counts
+    held = verdict.outcome is Outcome.PASS or verdict.failed
     status = Status.FAIL if failed else Status.PASS if held else Status.SKIP
     excerpt = next((one.excerpt for one in verdict.findings if one.excerpt), "")
     return TestResult(
-        name=f"{session.label} {verdict.rule}: {verdict.title}",
+        name=f"{session.label} {verdict.id}: {verdict.title}",
         status=status,
         detail=said if status is not Status.PASS else "",
         file=session.file,
         kind="protocol" if failed else "",
-        failures=tuple(
-            FailedCheck(verdict.rule, one.message, one.expected, one.actual, one.pointer)
-            for one in (verdict.findings if failed else ())
-        ),
+        failures=failed_checks(verdict.findings, verdict.id) if failed else (),
         proof=Proof(request=excerpt or "", capture=session.file) if failed else None,
         revision=session.revision or "",
-        note=f"{verdict.severity.value}: {said}" if broken and not failed else "",
+        note=f"{verdict.severity.value}: {said}" if verdict.failed and not failed else "",
     )

@@ -20,10 +20,11 @@ from mcptest.core.judgement import (
 )
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Finding, Outcome, Severity
-from mcptest.report.terminal import counted, duration
+from mcptest.report.terminal import Style, counted, duration
 
 if TYPE_CHECKING:
     from mcptest.report.compliance.compliance_report import ComplianceReport
+    from mcptest.report.verdicts import RuleVerdict
 
 TITLE = 200
 LINE = 600
@@ -61,9 +62,16 @@ class Group:
         return tuple(show(one.id, 40) for one in self.rules)
 
 
-def is_broken(result: RuleResult) -> bool:
+def is_broken(result: RuleResult | RuleVerdict) -> bool:
     """A MUST that failed. Any other keyword that failed is a warning."""
     return result.failed and result.severity is Severity.MUST
+
+
+def sign_of(result: RuleResult | RuleVerdict, style: Style) -> str:
+    if result.failed:
+        return style.cross if is_broken(result) else style.warning
+    signs = {Outcome.PASS: style.tick, Outcome.INCONCLUSIVE: style.unsure}
+    return signs.get(result.outcome, style.dash)
 
 
 def failures_first(judgement: Judgement) -> list[RuleResult]:

@@ -114,8 +114,8 @@ def broken_rule_in_words(
     return f"{advice}{title}: {found}" if found != title else advice + title
 
 
-def failed_checks(findings: Iterable[Finding]) -> tuple[FailedCheck, ...]:
+def failed_checks(findings: Iterable[Finding], rule: str = "rule") -> tuple[FailedCheck, ...]:
     return tuple(
-        FailedCheck("rule", found.message, found.expected, found.actual, found.pointer)
+        FailedCheck(rule, found.message, found.expected, found.actual, found.pointer)
         for found in findings
     )

@@ -130,14 +130,6 @@ class TextPage(Style, frozen=True):
         parts = ((on * full, colour), (off * (cells - full), "dim"))
         return "".join(self.paint(part, paint) for part, paint in parts if part)
 
-    def symbol(self, result: RuleResult) -> str:
-        if result.outcome is Outcome.PASS:
-            return self.tick
-        if result.failed:
-            return self.cross if facts.is_broken(result) else self.warning
-        unsure = result.outcome is Outcome.INCONCLUSIVE
-        return self.unsure if unsure else self.dash
-
 
 def grade_colour(letter: str) -> str:
     return _GRADES.get(letter[:1], "yellow")
@@ -232,7 +224,7 @@ def matrix_lines(report: ComplianceReport, page: TextPage) -> Iterator[str]:
 def _row(row: MatrixRow, page: TextPage) -> str:
     name = terminal.pad(terminal.cut(show(row.id, 40), _NAME - 1), _NAME)
     left, right = " " * ((_COLUMN - 1) // 2), " " * (_COLUMN // 2)
-    cells = "".join(f"{left}{page.symbol(one) if one else ' '}{right}" for one in row.cells)
+    cells = "".join(f"{left}{facts.sign_of(one, page) if one else ' '}{right}" for one in row.cells)
     room = page.room - _NAME - _COLUMN * len(row.cells) - 2
     title = terminal.cut(show(row.title, facts.TITLE), room) if room >= 20 else ""
     if not page.unicode:
@@ -370,7 +362,7 @@ def _rule(result: RuleResult, page: TextPage, also: str = "") -> Iterator[str]:
     keyword = page.paint(result.severity.value, colour)
     taken = 4 + terminal.cells(show(result.id, 40)) + 2 + len(result.severity.value) + 2
     first, *rest = page.wrapped(show(result.title, facts.TITLE), taken)
-    yield f"  {page.symbol(result)} {name}  {keyword}  {first}"
+    yield f"  {facts.sign_of(result, page)} {name}  {keyword}  {first}"
     yield from (" " * taken + line for line in rest)
     pairs = [*([("in", also)] if also else []), *facts.proof_of(result, page.bounds)]
     yield from page.labelled(pairs, 4, colour)
@@ -390,7 +382,7 @@ def _asked_for(judgement: Judgement, page: TextPage) -> Iterator[str]:
 
 def _short(result: RuleResult, page: TextPage) -> str:
     title = page.cut(show(result.title, facts.TITLE), page.room - 18)
-    return f"  {page.symbol(result)} {show(result.id, 40):<12} {title}"
+    return f"  {facts.sign_of(result, page)} {show(result.id, 40):<12} {title}"
 
 
 # -- gates, sections, coverage -------------------------------------------------------------

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 from mcptest.core.judgement import Evidence, GateResult, Judgement, RootCause, RuleResult
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Compared, ScenarioResult
-from mcptest.core.verdict import Outcome as JudgedOutcome
 from mcptest.core.verdict import Severity
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.facts import (
@@ -16,6 +14,7 @@ from mcptest.report.compliance.facts import (
     commonness_in_words,
     coverage_in_words,
     inconclusive,
+    is_broken,
     letter_of,
     not_applicable,
     not_observed,
@@ -44,7 +43,6 @@ from mcptest.report.html.page_facts import (
 from mcptest.report.html.wire_rows import Places, WireSession
 from mcptest.report.terminal import why_revision
 from mcptest.report.verdicts import RuleVerdict, SessionReport, SessionsReport
-from mcptest.rules.declaration import RULES
 
 # -- What stands behind the grade of a judged server ---------------------------------------------
 
@@ -105,7 +103,9 @@ def source_of_compliance(report: ComplianceReport, places: Places) -> Source:
     ]
     for column, judgement in zip(columns, report.judgements, strict=True):
         entries += [_cause(one, column.name) for one in judgement.causes]
-        entries += [_rule(one, judgement, column.name, places) for one in judgement.results]
+        for one in judgement.results:
+            told_of = _facts(one, judgement, places)
+            entries.append(_judged(one, column.name, told_of, one.unlocked_by))
     return Source(
         subject=report.server,
         grade=letter_of(report.judgements[0].grade) if len(report.judgements) == 1 else "",
@@ -152,35 +152,32 @@ def _cause(cause: RootCause, column: str) -> PageEntry:
     )
 
 
-def _rule(result: RuleResult, judgement: Judgement, column: str, places: Places) -> PageEntry:
-    facts = tuple(_facts(result, judgement, places))
-    why = result.reason or result.unlocked_by
-    return _judged(result, why, id=result.id, group=result.section, column=column, facts=facts)
-
-
-def _judged(result: RuleResult | RuleVerdict, otherwise: str, **more: Any) -> PageEntry:
-    """`otherwise`: why, where nothing was found."""
-    why = result.findings[0].message if result.findings else otherwise
+def _judged(
+    result: RuleResult | RuleVerdict, column: str, facts: Iterator[Fact], otherwise: str = ""
+) -> PageEntry:
+    """`otherwise`: why, where nothing was found and no reason is given."""
+    why = result.findings[0].message if result.findings else result.reason or otherwise
+    is_warning = result.failed and not is_broken(result)
     return PageEntry(
         name=result.title,
-        outcome=outcome_of(result.outcome, result.severity),
+        id=result.id,
+        outcome="warn" if is_warning else result.outcome.value,
+        group=result.section,
         severity=result.severity.value,
         brief=brief(why),
-        **more,
+        column=column,
+        facts=tuple(facts),
     )
 
 
-def outcome_of(outcome: JudgedOutcome, severity: Severity) -> Outcome:
-    """A keyword below MUST that is broken is a warning."""
-    if outcome is JudgedOutcome.FAIL and severity is not Severity.MUST:
-        return "warn"
-    return outcome.value
-
-
-def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator[Fact]:
+def _asked(result: RuleResult | RuleVerdict) -> Iterator[Fact]:
     yield from told("Requirement", paragraphs(result.requirement))
     yield from told("Specification", result.url, "link")
     yield from told("Why", result.reason)
+
+
+def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator[Fact]:
+    yield from _asked(result)
     yield from map(difference, result.findings[:1])
     yield from _on_the_wire(result, judgement, places)
     yield from map(difference, result.findings[1:])
@@ -326,7 +323,7 @@ def source_of_sessions(report: SessionsReport, places: Places) -> Source:
         for hazard in report.composition
     ]
     entries = [
-        _session_entry(verdict, session, places)
+        _judged(verdict, _session_column(session), _session_facts(verdict, session, places))
         for session in report.sessions
         for verdict in session.verdicts
     ]
@@ -348,17 +345,8 @@ def _session_column(session: SessionReport) -> str:
     return f"{session.label} {session.revision or ''}".strip()
 
 
-def _session_entry(verdict: RuleVerdict, session: SessionReport, places: Places) -> PageEntry:
-    facts = tuple(_session_facts(verdict, session, places))
-    where = {"group": verdict.category, "column": _session_column(session)}
-    return _judged(verdict, verdict.reason, id=verdict.rule, facts=facts, **where)
-
-
 def _session_facts(verdict: RuleVerdict, session: SessionReport, places: Places) -> Iterator[Fact]:
-    rule = RULES.get(verdict.rule)
-    yield from told("Requirement", paragraphs(rule.explanation) if rule is not None else "")
-    yield from told("Specification", verdict.specification, "link")
-    yield from told("Why", verdict.reason)
+    yield from _asked(verdict)
     for finding in verdict.findings:
         yield difference(finding)
         yield from told("Message", finding.excerpt, "message")
@@ -377,7 +365,7 @@ def pins_of(session: SessionReport, wire: WireSession) -> Sequence[Pin]:
     return tuple(
         Pin(
             row=wire.row_of(finding.record, finding.sender),
-            rule=verdict.rule,
+            rule=verdict.id,
             message=finding.message,
             severe=verdict.severity is Severity.MUST,
             expected=finding.expected,
