@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.results import FailedCheck, Proof, RunReport, Status
-from mcptest.report import terminal
+from mcptest.report import run_results, terminal
 from mcptest.report.evidence import BRIEF, FULL
-from mcptest.report.run_results import PROOFS_SHOWN, render
+from mcptest.report.run_results import PROOFS_SHOWN
 from mcptest.report.terminal import Style
 from tests.support.sample_run import CRASH, HOSTILE, READ, RUN, SKIPPED, SUM, TRIALS, hostile_run
 
@@ -23,6 +24,11 @@ UNSAFE = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 COMMAND = re.compile(r"^\s*(::|##)|##\[|##vso\[|##teamcity\[", re.MULTILINE | re.IGNORECASE)
+
+
+def render(report: RunReport, style: Style, *, all_failures: bool = False, **more: Any) -> str:
+    shown = msgspec.structs.replace(style, **{"width": 80, **more})
+    return run_results.render(report, shown, all_failures=all_failures)
 
 
 def is_harmless(text: str) -> bool:

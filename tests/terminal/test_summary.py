@@ -82,7 +82,7 @@ def test_only_so_many_failures_are_told_at_the_end() -> None:
 def test_on_a_narrow_terminal_the_place_has_a_line_of_its_own() -> None:
     lines = in_short(RUN, PLAIN).splitlines()
     assert any(line.endswith("evals/math.yaml:14") for line in lines)
-    text = render(LONG, Style(colour=True), width=40)
+    text = render(LONG, Style(colour=True, width=40))
     assert "\n    \x1b[2mevals/math.yaml:14\x1b[0m\n" in text
 
 

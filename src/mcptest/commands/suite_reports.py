@@ -22,7 +22,7 @@ from mcptest.report.run_results import in_short, mcp_assert_json, render, render
 from mcptest.report.terminal import Style, columns, say_json
 from mcptest.report.write import rendered, write_all
 
-Renderer: TypeAlias = Callable[[RunReport, Style, int], str]
+Renderer: TypeAlias = Callable[[RunReport, Style], str]
 _REASONS = 3
 
 
@@ -93,14 +93,14 @@ def _say(
         code = code_of(seen, failed=failed, interrupted=report.interrupted)
         say_json(sys.stdout, rendered(arguments.format, report, code=code))
     elif report.results:
-        style = Style.of(sys.stdout, no_color=arguments.no_color)
+        how = {"verbose": arguments.verbose, "width": columns()}
+        style = Style.of(sys.stdout, no_color=arguments.no_color, **how)
         if arguments.quiet:
             text = in_short(report, style)
         elif ending.as_text is not None:
-            text = ending.as_text(report, style, columns())
+            text = ending.as_text(report, style)
         else:
-            words = {"verbose": arguments.verbose, "all_failures": arguments.all_failures}
-            text = render(report, style, **words, width=columns())
+            text = render(report, style, all_failures=arguments.all_failures)
         sys.stdout.write(text)
     sys.stdout.flush()
 

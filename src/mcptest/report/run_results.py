@@ -117,14 +117,11 @@ _LABEL = 10
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "yellow"}
 
 
-class _Page(msgspec.Struct, frozen=True):
+class _Page(Style, frozen=True, kw_only=True):
     """What is being written, and for whom."""
 
     report: RunReport
-    style: Style
-    verbose: bool
     all_failures: bool
-    width: int
     titles: dict[Identity, str]
 
     @property
@@ -133,7 +130,7 @@ class _Page(msgspec.Struct, frozen=True):
 
     @property
     def margin(self) -> str:
-        return " " * (4 if self.style.colour else 6)
+        return " " * (4 if self.colour else 6)
 
     def tests(self) -> list[list[TestResult]]:
         """With trials, the trials of a test stand together; else each result for itself."""
@@ -142,16 +139,10 @@ class _Page(msgspec.Struct, frozen=True):
         return [[result] for result in self.report.results]
 
 
-def render(
-    report: RunReport,
-    style: Style,
-    *,
-    verbose: bool = False,
-    all_failures: bool = False,
-    width: int = 80,
-) -> str:
+def render(report: RunReport, style: Style, *, all_failures: bool = False) -> str:
     titles = titles_of(map(identity_of, report.results))
-    page = _Page(report, style, verbose, all_failures, max(width, 40), titles)
+    how = msgspec.structs.asdict(style) | {"width": max(style.width, 40)}
+    page = _Page(**how, report=report, all_failures=all_failures, titles=titles)
     lines = list(_lines(page))
     lines += _end(page, is_long=len(lines) > SCREEN)
     return "".join(f"{line}\n" for line in lines)
@@ -166,10 +157,10 @@ def in_short(report: RunReport, style: Style) -> str:
 def _end(page: _Page, *, is_long: bool) -> Iterator[str]:
     """What a person looks for at the end, also when all else has scrolled away."""
     if page.verbose or (is_long and page.report.duration_ms >= _SLOW):
-        yield from slowest_lines(page.report, page.titles, page.style)
+        yield from slowest_lines(page.report, page.titles, page)
     if is_long:
-        width = page.width if page.style.colour else None
-        yield from failed_lines(page.report, page.style, width)
+        width = page.width if page.colour else None
+        yield from failed_lines(page.report, page, width)
     spoken = {
         (result.server, result.revision, result.revision_reason): None
         for result in page.report.results
@@ -181,15 +172,15 @@ def _end(page: _Page, *, is_long: bool) -> Iterator[str]:
             yield f"  {show(server, NAME)}  {why_revision(revision, reason)}"
         yield ""
     if page.report.interrupted:
-        yield page.style.paint("interrupted: only what had finished by then is told here", "yellow")
-    yield summary(page.report, page.style)
+        yield page.paint("interrupted: only what had finished by then is told here", "yellow")
+    yield summary(page.report, page)
 
 
 def _lines(page: _Page) -> Iterator[str]:
     tests = page.tests()
     names = [_name(trials, page) for trials in tests]
     column = _PLAIN_NAME_COLUMN
-    if page.style.colour:
+    if page.colour:
         longest = max(map(terminal.cells, names), default=0)
         column = max(20, min(longest, page.width - 12))
     failures = 0
@@ -198,13 +189,13 @@ def _lines(page: _Page) -> Iterator[str]:
         yield from _below(trials, page, with_proof=page.verbose or failures < PROOFS_SHOWN)
         failures += overall(trials) is Status.FAIL
     # On a terminal an empty line follows each failure already.
-    if tests and not (page.style.colour and overall(tests[-1]) is Status.FAIL):
+    if tests and not (page.colour and overall(tests[-1]) is Status.FAIL):
         yield ""
     if failures > PROOFS_SHOWN and not page.verbose:
         yield f"proof is shown for the first {PROOFS_SHOWN} failures; --verbose shows it for all"
     yield from _reliability_lines(page)
-    yield from regression_lines(page.report, page.style)
-    yield from note_lines(page.report, page.style)
+    yield from regression_lines(page.report, page)
+    yield from note_lines(page.report, page)
 
 
 def _name(trials: Sequence[TestResult], page: _Page) -> str:
@@ -220,15 +211,15 @@ def _name(trials: Sequence[TestResult], page: _Page) -> str:
 def _test_line(trials: Sequence[TestResult], name: str, column: int, page: _Page) -> str:
     status = overall(trials)
     average = sum(max(0, trial.duration_ms) for trial in trials) // len(trials)
-    if not page.style.colour:
+    if not page.colour:
         return f"{status.value}  {terminal.pad(name, column)} {f'{average}ms':>6}"
     if status is not Status.FAIL:
         name = terminal.cut(name, column)  # a failure is named in full, whatever that does
-    took = page.style.paint(f"{terminal.duration(average):>8}", "dim")
+    took = page.paint(f"{terminal.duration(average):>8}", "dim")
     weight = ("bold",) if status is Status.FAIL else ()
-    shown = page.style.paint(terminal.pad(name, column), *weight)
-    skipped = page.style.paint("○" if page.style.unicode else "o", "yellow")
-    signs = {Status.PASS: page.style.tick, Status.FAIL: page.style.cross}
+    shown = page.paint(terminal.pad(name, column), *weight)
+    skipped = page.paint("○" if page.unicode else "o", "yellow")
+    signs = {Status.PASS: page.tick, Status.FAIL: page.cross}
     return f"{signs.get(status, skipped)} {shown}  {took}"
 
 
@@ -254,13 +245,13 @@ def _failure_lines(trials: Sequence[TestResult], page: _Page, with_proof: bool) 
         yield from _told(line, page, "red")
     if with_proof:
         yield from _proof(first, page)
-    if page.style.colour:
+    if page.colour:
         yield ""
 
 
 def _told(line: str, page: _Page, colour: str) -> Iterator[str]:
     for piece in _fitted(line, page, len(page.margin)):
-        yield page.margin + page.style.paint(piece, colour)
+        yield page.margin + page.paint(piece, colour)
 
 
 def _proof(result: TestResult, page: _Page) -> Iterator[str]:
@@ -273,13 +264,13 @@ def _proof(result: TestResult, page: _Page) -> Iterator[str]:
         shown, whole = label, label == "repeat:"
         room = len(page.margin) + _LABEL
         for piece in [text] if whole else _fitted(text, page, room):
-            painted = page.style.paint(f"{shown:<{_LABEL}}", "dim")
-            yield page.margin + painted + (page.style.paint(piece, "bold") if whole else piece)
+            painted = page.paint(f"{shown:<{_LABEL}}", "dim")
+            yield page.margin + painted + (page.paint(piece, "bold") if whole else piece)
             shown = ""
 
 
 def _fitted(text: str, page: _Page, taken: int) -> list[str]:
-    return terminal.wrap(text, page.width - taken) if page.style.colour else [text]
+    return terminal.wrap(text, page.width - taken) if page.colour else [text]
 
 
 def _reliability_lines(page: _Page) -> Iterator[str]:
@@ -288,14 +279,14 @@ def _reliability_lines(page: _Page) -> Iterator[str]:
     measured = reliability(page.report)
     names = [show(test.name, NAME) for test in measured.tests]
     room = max([9, *(terminal.cells(name) for name in names)])
-    if page.style.colour:
+    if page.colour:
         room = min(room, max(20, page.width - 42))
     header = f"{'Assertion':<{room}}  Trials  Passed  pass@k  pass^k"
-    yield page.style.paint(header, "bold")
+    yield page.paint(header, "bold")
     for name, test in zip(names, measured.tests, strict=True):
         row = f"{terminal.pad(terminal.cut(name, room), room)}  {test.trials:>6}  {test.passed:>6}"
         row += "".join(f"  {'YES' if one else 'NO':>6}" for one in (test.capable, test.reliable))
-        yield row + (page.style.paint("  flaky", "yellow") if test.flaky else "")
+        yield row + (page.paint("  flaky", "yellow") if test.flaky else "")
     yield f"  {measured}"
     yield ""
 

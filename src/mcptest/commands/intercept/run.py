@@ -65,10 +65,10 @@ def _print(intercepted: Intercepted, arguments: argparse.Namespace) -> None:
     """On stderr: stdout belongs to the agent."""
     if arguments.quiet and not intercepted.report.failed:
         return
-    style = Style.of(sys.stderr, no_color=arguments.no_color)
+    how = {"verbose": arguments.verbose, "width": columns()}
+    style = Style.of(sys.stderr, no_color=arguments.no_color, **how)
     calls = () if arguments.quiet else intercepted.calls
-    shown = {"verbose": arguments.verbose, "width": columns()}
-    for line in intercepted_lines(calls, intercepted.report, style, **shown):
+    for line in intercepted_lines(calls, intercepted.report, style):
         say(sys.stderr, line + "\n")
 
 
@@ -342,9 +342,7 @@ def _words(value: object) -> str | None:
 _INVARIANT = "invariants "
 
 
-def intercepted_lines(
-    calls: Sequence[str], report: RunReport, style: Style, *, verbose: bool, width: int
-) -> Iterator[str]:
+def intercepted_lines(calls: Sequence[str], report: RunReport, style: Style) -> Iterator[str]:
     """Of the invariants only those that are broken, unless `verbose`: there are many that hold."""
     for number, call in enumerate(calls, 1):
         yield style.paint(f"  [{number}] {call}", "dim")
@@ -353,10 +351,10 @@ def intercepted_lines(
     for one in report.results:
         quiet = one.name.startswith(_INVARIANT) and one.status is not Status.FAIL
         (held if quiet else others).append(one)
-    if not verbose and held:
+    if not style.verbose and held:
         passed = sum(one.status is Status.PASS for one in held)
         advice = (one for one in held if one.detail.startswith("not followed"))
         told = (f"{one.name.removeprefix(_INVARIANT)}: {one.detail}" for one in advice)
         notes = (*report.notes, f"{passed} session invariants hold", *told)
         report = replace(report, results=tuple(others), notes=notes)
-    yield run_results.render(report, style, verbose=verbose, width=width).rstrip("\n")
+    yield run_results.render(report, style).rstrip("\n")

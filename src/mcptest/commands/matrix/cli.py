@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from mcptest.commands import suite_options
 from mcptest.commands.matrix import view
@@ -12,11 +13,9 @@ from mcptest.commands.options import add_common_options
 from mcptest.commands.suite_command import Languages, choice_of, run_suites
 from mcptest.commands.suite_reports import RunEnding
 from mcptest.core.errors import UsageError
-from mcptest.core.results import RunReport
 from mcptest.core.safe_text import show
 from mcptest.probe.suites.server_start import chosen_target
 from mcptest.probe.suites.settings import ServerChoice
-from mcptest.report.terminal import Style
 
 _SPECIFICATION = re.compile(r"\s*([^:\s\"']+)\s*:\s*(.*?)\s*", re.DOTALL)
 _WHOLLY_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'", re.DOTALL)
@@ -43,10 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     languages = servers_of(arguments)
     names = [name for name, _ in languages]
 
-    def as_text(report: RunReport, style: Style, width: int) -> str:
-        return view.render(report, names, style, verbose=arguments.verbose, width=width)
-
-    return run_suites(arguments, languages=languages, ending=RunEnding(as_text=as_text))
+    ending = RunEnding(as_text=partial(view.render, languages=names))
+    return run_suites(arguments, languages=languages, ending=ending)
 
 
 def servers_of(arguments: argparse.Namespace) -> Languages:

@@ -27,18 +27,11 @@ _Rows: TypeAlias = dict[Identity, dict[str, list[TestResult]]]
 """By test, then by server: the trials."""
 
 
-def render(
-    report: RunReport,
-    languages: Sequence[str],
-    style: Style,
-    *,
-    verbose: bool = False,
-    width: int = 80,
-) -> str:
+def render(report: RunReport, style: Style, *, languages: Sequence[str]) -> str:
     lines = [
-        *_table_lines(_rows(report), languages, style, max(width, 40)),
+        *_table_lines(_rows(report), languages, style),
         "",
-        *_failures(report, style, verbose),
+        *_failures(report, style),
         *regression_lines(report, style),
         *note_lines(report, style),
         summary(report, style),
@@ -54,10 +47,10 @@ def _rows(report: RunReport) -> _Rows:
     return rows
 
 
-def _table_lines(rows: _Rows, languages: Sequence[str], style: Style, width: int) -> Iterator[str]:
+def _table_lines(rows: _Rows, languages: Sequence[str], style: Style) -> Iterator[str]:
     titles = titles_of(rows).values()
     widths = [max(terminal.cells(show(name, 20)), 5) for name in languages]
-    room = max(12, width - sum(widths) - 2 * len(widths))
+    room = max(12, max(style.width, 40) - sum(widths) - 2 * len(widths))
     longest = max((terminal.cells(show(title, NAME)) for title in titles), default=0)
     room = min(room, max(longest, 6))
     header = [_centred(show(name, 20), w) for name, w in zip(languages, widths, strict=True)]
@@ -91,8 +84,8 @@ def _centred(text: str, width: int, style: Style | None = None, colour: str = ""
     return " " * left + painted + " " * max(0, right)
 
 
-def _failures(report: RunReport, style: Style, verbose: bool) -> Iterator[str]:
-    bounds = FULL if verbose else BRIEF
+def _failures(report: RunReport, style: Style) -> Iterator[str]:
+    bounds = FULL if style.verbose else BRIEF
     failed = failed_tests(report)
     for test in failed[:FAILURES_SHOWN]:
         yield f"{style.cross} {style.paint(show(test.title, 300), 'bold')}"

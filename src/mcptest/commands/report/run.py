@@ -98,10 +98,11 @@ def _print(arguments: argparse.Namespace, whole: RunReport, files: int) -> None:
     if arguments.json:
         say_json(sys.stdout, as_json(whole))
         return
-    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    how = {"verbose": arguments.verbose, "width": columns()}
+    style = Style.of(sys.stdout, no_color=arguments.no_color, **how)
     if arguments.quiet or not whole.results:
         sys.stdout.write(f"{summary(whole, style)}\n")
     else:
-        sys.stdout.write(render(whole, style, verbose=arguments.verbose, width=columns()))
+        sys.stdout.write(render(whole, style))
     if files > 1:
         sys.stdout.write(f"merged from {files} files\n")
