@@ -10,9 +10,14 @@ from typing import Any
 from mcptest.core.errors import UsageError
 from mcptest.core.revision import parse_revision
 from mcptest.core.safe_text import show
-from mcptest.report.audit import audit_code_page, audit_codes, find_audit_code
+from mcptest.report.audit import audit_codes, find_audit_code
 from mcptest.report.codec import as_json
-from mcptest.report.lint_explained import find_lint_rule, lint_rule_as_json, lint_rule_page
+from mcptest.report.lint_explained import (
+    audit_code_page,
+    find_lint_rule,
+    lint_rule_as_json,
+    lint_rule_page,
+)
 from mcptest.report.rules import all_listed_rules, find_any_rule, rule_page, rules_as_json
 from mcptest.report.terminal import Style
 from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule

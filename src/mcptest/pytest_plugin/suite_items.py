@@ -50,10 +50,11 @@ class SuiteFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         runs = SuiteRuns.of(self.config)
+        fixture = configuration.fixture_folder(self.config)
         try:
             loaded = load_suites(
                 [os.path.relpath(self.path)],
-                fixture=None if runs.fixture is None else str(runs.fixture),
+                fixture=None if fixture is None else str(fixture),
                 server_given=configuration.configured_server(self.config) is not None,
             )
             if loaded.lanes:
@@ -108,9 +109,10 @@ class _SuiteItem(pytest.Item):
             brief=self.config.getoption("tbstyle") == "line",
         )
 
-    def _conclude(self, failures: Sequence[TestResult], *, named: bool = False) -> None:
+    def _conclude(self, results: Sequence[TestResult], *, named: bool = False) -> None:
         """Fail, and say what happened beside the test: where warnings are errors, a failure counts
         for more."""
+        failures = [result for result in results if result.status is Status.FAIL]
         beside = SuiteRuns.of(self.config).new_warnings()
         if failures:
             for sentence in beside:
@@ -147,7 +149,7 @@ class SuiteTest(_SuiteItem):
         self.user_properties += [(name, value) for name, value in facts if value]
         if result.note:
             self.add_report_section("call", "note", show(result.note, 500))
-        self._conclude(failures_among([result]))
+        self._conclude([result])
         if result.status is Status.SKIP:  # its variable has gone since it was collected
             pytest.skip(result.detail)
 
@@ -167,7 +169,7 @@ class SuiteLane(_SuiteItem):
             results = runs.judge_sessions(self.lanes, self.tests)
         else:
             results = list(runs.judge_server(self.lanes, self.kind))
-        self._conclude(failures_among(results), named=True)
+        self._conclude(results, named=True)
         if not any(result.status is Status.PASS for result in results):
             pytest.skip(results[0].detail if results else "nothing was judged")
 
@@ -206,10 +208,6 @@ class SuiteRuns:
             runs = config.stash[_RUNS] = cls(config)
             config.add_cleanup(runs.close)
         return runs
-
-    @property
-    def fixture(self) -> str | Path | None:
-        return self._settings.fixture
 
     def number(self, path: Path, name: str) -> int:
         """Numbers are the same in all workers, since all of them collect the same."""
@@ -317,7 +315,3 @@ def _result_of(job: Job, prepare: Callable[[], None]) -> TestResult:
         found = [result for _, result in results]
     assert len(found) == 1  # one test was given to the job
     return found[0]
-
-
-def failures_among(results: Sequence[TestResult]) -> list[TestResult]:
-    return [result for result in results if result.status is Status.FAIL]

@@ -7,7 +7,7 @@ shell. What a server says can so never stand where a command is expected.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -39,26 +39,19 @@ def render(
 ) -> bytes:
     """`code` is the exit code. `headline`: more for the first line, such as a grade. `repeat`: for
     failures that have no command of their own."""
-    lines = _lines(report, code, excused, headline, repeat)
-    return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
-
-
-def _lines(
-    report: RunReport, code: int, excused: Mapping[str, str], headline: str, repeat: str
-) -> Iterator[str]:
-    counts = _counts(report, excused)
-    verdict = _VERDICTS.get(code, "FAIL")
-    yield f"{verdict}: " + ", ".join(filter(None, (headline, counts)))
+    verdict, counts = _VERDICTS.get(code, "FAIL"), _counts(report, excused)
+    lines = [f"{verdict}: " + ", ".join(filter(None, (headline, counts)))]
     told = [test for test in failed_tests(report) if test.first.name not in excused]
     for test in told[:LINES]:
         often = f" ({test.failed} of {test.trials} trials)" if test.trials > 1 else ""
-        yield _failure(test.first, show(test.title, 300) + often, repeat)
+        lines.append(_failure(test.first, show(test.title, 300) + often, repeat))
     if len(told) > LINES:
-        yield f"# and {len(told) - LINES} more: --json-file FILE keeps all"
+        lines.append(f"# and {len(told) - LINES} more: --json-file FILE keeps all")
     for one in hidden_regressions(report)[:LINES]:
         said = f"was {show(one.was, 20)}, now {show(one.now, 20)}"
-        yield f"# regression: {show(one.name, 300)}: {said}"
-    yield from (f"# note: {show(note, 300)}" for note in report.notes[:10])
+        lines.append(f"# regression: {show(one.name, 300)}: {said}")
+    lines += (f"# note: {show(note, 300)}" for note in report.notes[:10])
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
 
 
 def _counts(report: RunReport, excused: Mapping[str, str]) -> str:

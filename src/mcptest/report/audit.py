@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -298,8 +297,6 @@ def broken_claims(claims: Iterable[Claim]) -> tuple[str, ...]:
 
 # -- The codes of an audit -----------------------------------------------------------------------
 
-_WIDTH = 96
-
 
 class AuditCode(msgspec.Struct, frozen=True, tag_field="format", tag="mcptest.audit-code/1"):
     """One code of `error_code` in the JSON of `mcptest audit`."""
@@ -331,19 +328,6 @@ def find_audit_code(name: str) -> AuditCode | None:
     """The code of this name, in any case."""
     wanted = name.strip().upper()
     return next((one for one in audit_codes() if one.code == wanted), None)
-
-
-def audit_code_page(code: AuditCode, style: Style) -> Iterator[str]:
-    yield f"{style.paint(code.code, 'bold')}  {code.title}"
-    yield ""
-    yield from textwrap.wrap(code.why, _WIDTH)
-    yield ""
-    yield style.paint("To fix it:", "bold")
-    yield from (f"  {line}" for line in textwrap.wrap(code.fix, _WIDTH - 2))
-    yield ""
-    facts = {"status": code.health.value, "found by": "mcptest audit; error_code in its JSON"}
-    for label, value in facts.items():
-        yield f"{style.paint(f'{label:<14}', 'dim')} {value}"
 
 
 _ERROR_STEP = (

@@ -1,10 +1,10 @@
-"""One lint code in full: what it finds, why it matters, what breaks it, what to do about it."""
+"""One code in full: what it finds, why it matters, what breaks it, what to do about it."""
 
 from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 from mcptest.core.loading import loaded_once
 from mcptest.core.results import derive
 from mcptest.core.safe_text import show
+from mcptest.report.audit import AuditCode
 from mcptest.report.codec import as_json
 from mcptest.report.lint import sign_of, suggestion_in_words
 from mcptest.report.terminal import Style
@@ -82,10 +83,34 @@ def find_lint_rule(name: str) -> LintRule | None:
 
 
 def lint_rule_page(rule: LintRule, style: Style) -> Iterator[str]:
-    yield f"{style.paint(rule.code, 'bold')}  {rule.title}"
+    found = "of mcp-assert" if rule.code[0] in "EW" else "of mcptest"
+    facts = {
+        "severity": rule.severity.value,
+        "looks at": _SEEN[rule.scope],
+        "code": f"{found}; mcptest lint --ignore {rule.code} leaves it out",
+    }
+    return _code_page(rule, facts, style, _example_lines(rule, style))
+
+
+def audit_code_page(code: AuditCode, style: Style) -> Iterator[str]:
+    facts = {"status": code.health.value, "found by": "mcptest audit; error_code in its JSON"}
+    return _code_page(code, facts, style)
+
+
+def _code_page(
+    one: LintRule | AuditCode, facts: Mapping[str, str], style: Style, example: Iterable[str] = ()
+) -> Iterator[str]:
+    yield f"{style.paint(one.code, 'bold')}  {one.title}"
+    yield from ("", *textwrap.wrap(one.why, _WIDTH), "")
+    yield from example
+    yield style.paint("To fix it:", "bold")
+    yield from (f"  {line}" for line in textwrap.wrap(one.fix, _WIDTH - 2))
     yield ""
-    yield from textwrap.wrap(rule.why, _WIDTH)
-    yield ""
+    for label, value in facts.items():
+        yield f"{style.paint(f'{label:<14}', 'dim')} {value}"
+
+
+def _example_lines(rule: LintRule, style: Style) -> Iterator[str]:
     example = examples()[rule.code]
     what = "An answer" if rule.scope == "called" else "A definition"
     options = f" (with {example.options})" if example.options else ""
@@ -96,17 +121,6 @@ def lint_rule_page(rule: LintRule, style: Style) -> Iterator[str]:
         yield from _said(finding, style)
     yield style.paint("Without the finding:", "bold")
     yield from _shown(example.mended)
-    yield style.paint("To fix it:", "bold")
-    yield from (f"  {line}" for line in textwrap.wrap(rule.fix, _WIDTH - 2))
-    yield ""
-    found = "of mcp-assert" if rule.code[0] in "EW" else "of mcptest"
-    facts = {
-        "severity": rule.severity.value,
-        "looks at": _SEEN[rule.scope],
-        "code": f"{found}; mcptest lint --ignore {rule.code} leaves it out",
-    }
-    for label, value in facts.items():
-        yield f"{style.paint(f'{label:<14}', 'dim')} {value}"
 
 
 class ExplainedExample(msgspec.Struct, frozen=True):

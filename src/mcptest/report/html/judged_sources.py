@@ -202,13 +202,10 @@ def evidence_facts(evidence: Sequence[Evidence], when: str = "") -> Iterator[Fac
 def _on_the_wire(result: RuleResult, judgement: Judgement, places: Places) -> Iterator[Fact]:
     """The proof was shortened and made safe; its beginning finds the message again."""
     shown = [one.excerpt for one in result.findings if one.excerpt]
-    shown += [text for one in result.evidence for text in (one.received, one.sent) if text]
-    for excerpt in shown:
-        found = places.showing(judgement.captures, excerpt)
-        if found is not None:
-            yield Fact("On the wire", "wire", session=found[0], row=found[1])
-            return
-    if result.observed:
+    shown += [text for one in result.evidence for text in (one.received, one.sent)]
+    found = list(places.of_excerpts(*shown, files=judgement.captures))
+    yield from found
+    if result.observed and not found:
         sessions = (number for file in judgement.captures for number in places.sessions_in(file))
         yield from (Fact("In the session", "wire", session=one) for one in islice(sessions, 1))
 

@@ -77,7 +77,7 @@ def _source(
 
 def _exchange(places: Places, sent: str, received: str, stderr: Iterable[str]) -> Iterator[Fact]:
     """What went over the wire, with a link into the capture that shows it."""
-    yield from places.of_exchange(sent, received)
+    yield from places.of_excerpts(received, sent)
     yield from told("Sent", sent, "message")
     yield from told("Received", received, "message")
     yield from told("Server's stderr", "\n".join(stderr), "code")
@@ -301,7 +301,7 @@ def _doctor_facts(item: Diagnosis, places: Places) -> Iterator[Fact]:
     yield from told("Advice", item.advice)
     yield from told("What to do", item.fix)
     for one in item.evidence:
-        yield from places.of_exchange(one.sent, one.received)
+        yield from places.of_excerpts(one.received, one.sent)
         yield from evidence_facts((one,))
     rules = ", ".join(f"{one.id} ({one.bucket})" for one in item.rules)
     yield from told("Rules", rules, "code")

@@ -11,6 +11,7 @@ import base64
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
@@ -324,13 +325,11 @@ class Places:
         files = self._by_name.get(PurePath(file).name, set()) if file else set()
         return self._by_file[next(iter(files))] if len(files) == 1 else []
 
-    def of_exchange(self, sent: str, received: str) -> Iterator[Fact]:
-        """Where the captures show it, whichever of them does: for reports that name none."""
-        for excerpt in filter(None, (received, sent)):
-            found = self.showing(list(self._by_file), excerpt)
-            if found is not None:
-                yield Fact("On the wire", "wire", session=found[0], row=found[1])
-                return
+    def of_excerpts(self, *excerpts: str, files: Sequence[str] | None = None) -> Iterator[Fact]:
+        """Where the first of them that is found stands: in some files, or in any of them."""
+        among = list(self._by_file) if files is None else files
+        found = filter(None, (self.showing(among, one) for one in excerpts if one))
+        yield from (Fact("On the wire", "wire", session=s, row=r) for s, r in islice(found, 1))
 
     def of_capture(
         self, file: str, record: int | None = None, excerpt: str = "", said: str = ""
