@@ -23,7 +23,7 @@ def large_page(results: int = RESULTS, messages: int = MESSAGES) -> bytes:
     source = SessionSource("large", FILE, "full", records(messages), transport="stdio")
     pictures.add(source, by_rules=False)
     run = RunReport(results=tuple(map(result, range(results))), started="2026-11-16T00:00:00Z")
-    return pictures.page([Stored("run.json", run, ExitCode.FAILED)], ExitCode.FAILED)
+    return pictures.page([Stored("run.json", run)], ExitCode.FAILED)
 
 
 def records(messages: int) -> Iterator[tuple[int, AnyRecord]]:

@@ -42,8 +42,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judgements = [msgspec.structs.replace(one, captures=(judged,)) for one in report.judgements]
     report = msgspec.structs.replace(report, judgements=tuple(judgements))
     stored = [
-        Stored("run.json", run, ExitCode.FAILED),
-        Stored("judged.json", report, ExitCode.FAILED),
+        Stored("run.json", run),
+        Stored("judged.json", report),
     ]
     page = folder / "page.html"
     page.write_bytes(pictured([tested, judged]).page(stored, ExitCode.FAILED))
@@ -83,7 +83,7 @@ def test_a_failure_names_its_server_where_there_are_several(
     browser: Browser, tmp_path: Path
 ) -> None:
     stored = [
-        Stored(name, msgspec.structs.replace(several_revisions(), server=name), ExitCode.FAILED)
+        Stored(name, msgspec.structs.replace(several_revisions(), server=name))
         for name in ("one", "two")
     ]
     page = tmp_path / "page.html"

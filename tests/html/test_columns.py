@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mcptest.core.errors import ExitCode
 from mcptest.core.results import RunReport, Status
 from mcptest.core.results import TestResult as Result
 from mcptest.core.revision import Revision
@@ -34,7 +33,7 @@ def columns_of(*stored: Stored) -> list[list[str]]:
 
 
 def stored(report: ComplianceReport | RunReport, file: str = "f.json") -> Stored:
-    return Stored(file, report, ExitCode.OK)
+    return Stored(file, report)
 
 
 def test_a_server_is_called_what_it_calls_itself() -> None:

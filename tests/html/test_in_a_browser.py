@@ -23,7 +23,7 @@ from tests.html.browser import Browser
 def hostile_page_of(folder: Path, long: str) -> Path:
     pictures = pictured([str(hostile.write_capture(folder / "hostile.jsonl", long))])
     page = folder / "hostile.html"
-    page.write_bytes(pictures.page([Stored("x", hostile.RUN, ExitCode.FAILED)], ExitCode.FAILED))
+    page.write_bytes(pictures.page([Stored("x", hostile.RUN)], ExitCode.FAILED))
     return page
 
 

@@ -77,7 +77,7 @@ class Parsed(HTMLParser):
 def page(tmp_path_factory: pytest.TempPathFactory) -> Parsed:
     capture = hostile_capture(tmp_path_factory.mktemp("hostile") / "hostile.jsonl")
     pictures = pictured([str(capture)])
-    return Parsed(pictures.page([Stored(SCRIPT, RUN, ExitCode.FAILED)], ExitCode.FAILED))
+    return Parsed(pictures.page([Stored(SCRIPT, RUN)], ExitCode.FAILED))
 
 
 def test_only_our_own_script_and_style_are_there(page: Parsed) -> None:
@@ -133,7 +133,7 @@ def test_names_of_a_run_come_back_as_they_were(page: Parsed) -> None:
 
 def test_no_control_or_direction_code_stands_in_the_file(tmp_path: Path) -> None:
     capture = hostile_capture(tmp_path / "hostile.jsonl", "short")
-    content = pictured([str(capture)]).page([Stored("x", RUN, ExitCode.FAILED)], ExitCode.FAILED)
+    content = pictured([str(capture)]).page([Stored("x", RUN)], ExitCode.FAILED)
     assert not re.search(
         r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", content.decode()
     )
@@ -170,7 +170,7 @@ def test_a_reader_without_scripts_sees_the_verdict() -> None:
 
 def test_a_judged_server_has_requirement_verdict_and_proof() -> None:
     report: ComplianceReport = JUDGED
-    page = Parsed(Pictures().page([Stored("c.json", report, ExitCode.FAILED)], ExitCode.FAILED))
+    page = Parsed(Pictures().page([Stored("c.json", report)], ExitCode.FAILED))
     entries = page.blocks["page"]["entries"]
     number = next(i for i, one in enumerate(entries) if one.get("id") == "TOOLS-004")
     assert entries[number]["outcome"] == "fail"

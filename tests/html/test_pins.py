@@ -39,7 +39,7 @@ def pins_in(content: bytes) -> dict[str, int]:
 
 
 def page_of(report: AnyReport, capture: str) -> bytes:
-    return pictured([capture]).page([Stored("r.json", report, ExitCode.FAILED)], ExitCode.FAILED)
+    return pictured([capture]).page([Stored("r.json", report)], ExitCode.FAILED)
 
 
 OTHER = '{"jsonrpc":"2.0","id":1,"result":{}}'
@@ -90,5 +90,5 @@ def test_a_name_that_two_files_share_leads_to_neither(tmp_path: Path) -> None:
     proof = msgspec.structs.replace(SUM.proof, capture="x.jsonl")
     run = RunReport(results=(msgspec.structs.replace(SUM, proof=proof),))
     pictures = pictured([str(tmp_path / name) for name in names])
-    content = pictures.page([Stored("r.json", run, ExitCode.FAILED)], ExitCode.FAILED)
+    content = pictures.page([Stored("r.json", run)], ExitCode.FAILED)
     assert SUM.name not in pins_in(content)

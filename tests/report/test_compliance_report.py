@@ -8,7 +8,8 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.judgement import GateResult
 from mcptest.core.results import Status
 from mcptest.core.verdict import Severity
 from mcptest.report.codec import as_json
@@ -121,3 +122,10 @@ def test_a_strict_report_fails_for_advice_also_when_it_is_read_back() -> None:
             counts = rule.severity in (Severity.MUST, failing)
             assert (judged[rule.id] is Status.FAIL) == counts, rule.id
     assert Severity.SHOULD in {one.severity for one in SAMPLE.judgements[0].failures}
+
+
+def test_gates_alone_are_a_verdict_also_when_they_are_read_back() -> None:
+    gate = GateResult("spec_version_check", passed=True)
+    for gates, code in (((gate,), ExitCode.OK), ((), ExitCode.NOTHING_MATCHED)):
+        report = ComplianceReport(server="s", gates=gates)
+        assert read_stored(as_json(report), "r.json").exit_code is code

@@ -40,11 +40,10 @@ class Stored(msgspec.Struct, frozen=True):
 
     file: str
     report: AnyReport
-    exit_code: ExitCode
 
-    @classmethod
-    def of(cls, report: AnyReport, file: str) -> Stored:
-        return cls(file, report, report.code)
+    @property
+    def exit_code(self) -> ExitCode:
+        return self.report.code
 
 
 class _Head(msgspec.Struct):
@@ -71,7 +70,7 @@ def read_stored(data: bytes, file: str) -> Stored:
             f"{name} can't be read: its format is {said}" if said else f"{name} names no format",
             hint="a file that --json-file wrote; captures are named with --capture",
         )
-    return Stored.of(decode(data, _KINDS[named], name), file)
+    return Stored(file, decode(data, _KINDS[named], name))
 
 
 def read_parts(data: bytes, file: str) -> list[Stored]:
@@ -87,11 +86,11 @@ def parts_of_fleet(report: FleetReport, file: str = "") -> list[Stored]:
     So a fleet can be shown and merged like anything else, and no row of it gets lost.
     """
     judged = [
-        Stored.of(one.compliance, one.name) for one in report.servers if one.compliance is not None
+        Stored(one.name, one.compliance) for one in report.servers if one.compliance is not None
     ]
     rest = [one for server in report.servers for one in results_beside_the_rules(server)]
     run = report.run_of((*rest, *results_of_hazards(report)))
-    return [*judged, Stored.of(run, file or report.config)]
+    return [*judged, Stored(file or report.config, run)]
 
 
 _WORST_FIRST = (

@@ -498,6 +498,4 @@ def publish(
 
 def _as_html(report: ComplianceReport) -> bytes:
     captures = (path for one in report.judgements for path in one.captures)
-    return page_of(
-        report, captures, code=report.exit_code, name="mcptest compliance run", by_rules=False
-    )
+    return page_of(report, captures, name="mcptest compliance run", by_rules=False)

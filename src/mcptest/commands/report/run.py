@@ -61,7 +61,7 @@ def _missing(stored: Sequence[Stored]) -> list[Stored]:
         return []
     for sentence in (*(one.detail for one in lost.results), *lost.notes):
         sys.stderr.write(f"mcptest: {sentence}\n")
-    return [Stored.of(lost, "shards")]
+    return [Stored("shards", lost)]
 
 
 def _captures(paths: Sequence[Path]) -> list[str]:

@@ -61,7 +61,9 @@ class ComplianceReport(
         stated = stated_code(self.exit_code)
         if stated is ExitCode.OK and not all(gate.passed for gate in self.gates):
             return ExitCode.FAILED
-        if stated is ExitCode.OK and not any(one.observed for one in self.judgements):
+        judged = any(one.observed for one in self.judgements)
+        only_gates = bool(self.gates) and not self.judgements
+        if stated is ExitCode.OK and not (judged or only_gates):
             return ExitCode.NOTHING_MATCHED
         return stated
 

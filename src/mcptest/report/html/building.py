@@ -159,7 +159,7 @@ class Pictures:
 
     def judged(self) -> Stored | None:
         """The session rules as a report of its own; each session stands for itself."""
-        return Stored.of(self._report(), CAPTURES) if self._judged else None
+        return Stored(CAPTURES, self._report()) if self._judged else None
 
     def _report(self) -> SessionsReport:
         return build_report(list(self._judged.values()), (), "report")
@@ -235,14 +235,12 @@ def page_of(
     report: AnyReport,
     captures: Iterable[str] = (),
     *,
-    code: int | None = None,
     name: str = "this run",
     by_rules: bool = True,
 ) -> bytes:
-    """The page of what has just been found, with the captures that were kept of it.
+    """The page of what has just been found, with excerpts of the captures that were kept of it.
 
-    `code` is the exit code where the command knows better than the report. Of each capture an
-    excerpt is shown. One that can't be read costs itself: the page is worth having without it.
+    A capture that can't be read costs itself: the page is worth having without it.
     """
     LiveSession.release_ended()  # the same messages are read once more, from the files
     pictures = Pictures()
@@ -252,10 +250,9 @@ def page_of(
             notes += pictures.add_capture(path, by_rules=by_rules)
         except UsageError as error:
             notes.append(f"not shown: {error.message}")
-    ended = report.code if code is None else ExitCode(code)
     if isinstance(report, FleetReport):
-        return pictures.page(parts_of_fleet(report), ended, (*report.notes, *notes))
-    return pictures.page([Stored(name, report, ended)], ended, notes)
+        return pictures.page(parts_of_fleet(report), report.code, (*report.notes, *notes))
+    return pictures.page([Stored(name, report)], report.code, notes)
 
 
 def page_of_run(report: RunReport) -> bytes:
