@@ -46,7 +46,7 @@ def test_the_file_is_the_one_that_mcp_assert_writes() -> None:
 def test_a_file_of_mcp_assert_is_read() -> None:
     data = b'{\n  "entries": [{"name": "a", "status": "PASS", "more": 1}]\n}\n'
     assert read_baseline(data, "b.json") == Baseline((Entry("a", PASS),))
-    assert read_baseline(b'\xef\xbb\xbf{"entries": null}', "b.json") == Baseline()
+    assert read_baseline(b'\xef\xbb\xbf{"entries": null}', "b.json") == Baseline(None)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    entries: tuple[Entry, ...] = ()
+    """As it is stored."""
+
+    entries: tuple[Entry, ...] | None  # mcp-assert writes null for a run of nothing
 
 
 class Comparison(NamedTuple):
@@ -41,16 +43,10 @@ class Comparison(NamedTuple):
     """What the baseline has and the suite has not."""
 
 
-class BaselineFile(msgspec.Struct):
-    """As it is stored."""
-
-    entries: tuple[Entry, ...] | None  # mcp-assert writes null for a run of nothing
-
-
 def read_baseline(data: bytes, source: str) -> Baseline:
     """Raises UsageError, with the place, for anything that is no baseline."""
-    file: BaselineFile = decode(data.removeprefix(b"\xef\xbb\xbf"), BaselineFile, source)
-    return Baseline(file.entries or ())
+    baseline: Baseline = decode(data.removeprefix(b"\xef\xbb\xbf"), Baseline, source)
+    return baseline
 
 
 def stored_baseline(path: Path) -> Baseline:
@@ -59,7 +55,7 @@ def stored_baseline(path: Path) -> Baseline:
 
 
 def write_baseline(baseline: Baseline) -> bytes:
-    return as_json(BaselineFile(baseline.entries))
+    return as_json(baseline)
 
 
 def baseline_of(report: RunReport, previous: Baseline | None = None) -> Baseline:
@@ -68,7 +64,7 @@ def baseline_of(report: RunReport, previous: Baseline | None = None) -> Baseline
     files = {(result.name, result.language, result.file) for result in report.results}
     kept = [
         entry
-        for entry in (previous.entries if previous is not None else ())
+        for entry in (previous and previous.entries) or ()
         if (entry.name, entry.language) not in reached
         or (entry.file and (entry.name, entry.language, entry.file) not in files)
     ]
@@ -84,7 +80,7 @@ def compare(report: RunReport, baseline: Baseline, *, partial: bool = False) -> 
     """
     regressions: list[Regression] = []
     stale: list[Entry] = []
-    for entry, found in _matched(baseline.entries, report.results):
+    for entry, found in _matched(baseline.entries or (), report.results):
         was, now = entry.status, overall(found) if found else None
         if now is None:
             stale.append(entry)

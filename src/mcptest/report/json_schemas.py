@@ -14,7 +14,7 @@ import msgspec
 from mcptest.core.judgement import Scorecard
 from mcptest.core.results import RunReport
 from mcptest.report.audit import AuditCode, AuditReport
-from mcptest.report.baseline import BaselineFile
+from mcptest.report.baseline import Baseline
 from mcptest.report.codec import json_schema
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.conformance import ConformanceReport
@@ -121,7 +121,7 @@ FORMATS: dict[str, tuple[str, Any]] = {
     "expected-failures": ("a list of `conformance … --expected-failures`", _expected_failures),
     "run": ("a saved run, `mcptest run --json-file`", RunReport),
     "results": ("the list of results of `mcptest run --json`", list[ShortResult]),
-    "baseline": ("the statuses that `mcptest run --save-baseline` keeps", BaselineFile),
+    "baseline": ("the statuses that `mcptest run --save-baseline` keeps", Baseline),
     "badge": ("a badge, `--badge`, for an endpoint of shields.io", _Badge),
     "snapshot": ("the results of `mcptest snapshot --json`", list[SnapshotResult]),
     "report": ("the JSON report of `mcptest compliance invariants --json`", SessionsReport),

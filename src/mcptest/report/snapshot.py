@@ -66,10 +66,10 @@ _COLOURS = {
 }
 
 
-def snapshot_text(report: SnapshotReport, style: Style, *, verbose: bool = False) -> str:
+def snapshot_text(report: SnapshotReport, style: Style) -> str:
     lines = []
     for result, kept in zip(report.run.results, report.kept, strict=True):
-        lines += [_line(result, kept, style), *_below(result, kept, style, verbose)]
+        lines += [_line(result, kept, style), *_below(result, kept, style)]
     lines += [""] if report.kept else []
     lines += note_lines(report.run, style)
     if report.run.interrupted:
@@ -93,17 +93,17 @@ def _line(result: TestResult, kept: KeptSnapshot, style: Style) -> str:
     return f"{word}  {terminal.pad(name, _NAME_COLUMN)}{took}"
 
 
-def _below(result: TestResult, kept: KeptSnapshot, style: Style, verbose: bool) -> Iterator[str]:
+def _below(result: TestResult, kept: KeptSnapshot, style: Style) -> Iterator[str]:
     margin = " " * (_WORD + 2)
     if result.status is Status.FAIL:
-        bounds = FULL if verbose else BRIEF
+        bounds = FULL if style.verbose else BRIEF
         length = bounds.lines if result.kind not in _OF_DIFFS else _DIFF_SHOWN
-        length = max(length, FULL.lines * 3) if verbose else length
+        length = max(length, FULL.lines * 3) if style.verbose else length
         for line in safe_lines(result.detail, length, bounds.characters):
             yield margin + _painted(line, result.kind, style)
         pairs = list(proof_lines(result, bounds))
         if result.kind in _OF_DIFFS:  # the diff is the proof; the wire is for the curious
-            pairs = [pair for pair in pairs if verbose or pair[0] in {"where", "repeat"}]
+            pairs = [pair for pair in pairs if style.verbose or pair[0] in {"where", "repeat"}]
             pairs.insert(1, ("golden", show(kept.golden, 500)))
         for label, text in pairs:
             yield margin + style.paint(f"{label + ':':<{_PROOF}}", "dim") + text

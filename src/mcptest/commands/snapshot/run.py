@@ -55,11 +55,11 @@ def _publish(arguments: argparse.Namespace, report: SnapshotReport) -> list[str]
     if arguments.json:
         say_json(sys.stdout, snapshot_json(report))
     elif report.kept:
-        style = Style.of(sys.stdout, no_color=arguments.no_color)
+        style = Style.of(sys.stdout, no_color=arguments.no_color, verbose=arguments.verbose)
         if arguments.quiet and not report.failed:
             say(sys.stdout, snapshot_summary(report, style) + "\n")
         else:
-            say(sys.stdout, snapshot_text(report, style, verbose=arguments.verbose))
+            say(sys.stdout, snapshot_text(report, style))
     tell_unwritten(arguments, unwritten)
     sys.stdout.flush()
     return unwritten

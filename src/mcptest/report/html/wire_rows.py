@@ -61,23 +61,23 @@ class Latency(msgspec.Struct, frozen=True):
 class Latencies(msgspec.Struct):
     """Times of answers, gathered while the records of all sessions pass by."""
 
-    _times: dict[tuple[str, str], list[float]] = {}
-    _errors: dict[tuple[str, str], int] = {}
+    _answers: dict[tuple[str, str], list[tuple[float, bool]]] = {}
+    """The time that each took, and whether it was an error."""
 
     def note(self, server: str, name: str, ms: float, *, failed: bool) -> None:
         key = (server, name)
-        if key not in self._times and len(self._times) >= NAMES_KEPT:
+        if key not in self._answers and len(self._answers) >= NAMES_KEPT:
             key = (server, OTHERS)
-        self._times.setdefault(key, []).append(ms)
-        self._errors[key] = self._errors.get(key, 0) + failed
+        self._answers.setdefault(key, []).append((ms, failed))
 
     def measured(self) -> tuple[Latency, ...]:
         """The slowest first."""
         found = []
-        for key, noted in self._times.items():
-            times = sorted(noted)
+        for key, answers in self._answers.items():
+            times = sorted(ms for ms, _ in answers)
             shares = percentile(times, 50), percentile(times, 95), times[-1]
-            found.append(Latency(*key, len(times), *shares, self._errors[key]))
+            errors = sum(failed for _, failed in answers)
+            found.append(Latency(*key, len(times), *shares, errors))
         return tuple(sorted(found, key=lambda one: (-one.p95, one.server, one.name)))
 
 
