@@ -103,17 +103,11 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
 
     def __post_init__(self) -> None:
         verdicts = [verdict for session in self.sessions for verdict in session.verdicts]
-        counts = Counter(one.outcome.value for one in verdicts)
-        warnings = sum(one.failed and not is_broken(one) for one in verdicts)
-        summary = Summary(
-            passed=counts["pass"],
-            fail=counts["fail"] - warnings,
-            warn=warnings,
-            not_observed=counts["not_observed"],
-            not_applicable=counts["not_applicable"],
-            inconclusive=counts["inconclusive"],
-            hazards=len(self.composition),
+        counts = Counter(
+            "warn" if one.failed and not is_broken(one) else one.outcome.value for one in verdicts
         )
+        passed, hazards = counts.pop("pass", 0), len(self.composition)
+        summary = Summary(passed=passed, hazards=hazards, **counts)
         derive(self, summary=summary)
 
     @property
