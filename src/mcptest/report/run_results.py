@@ -56,7 +56,7 @@ SCREEN = 30
 """Lines of a report after which its beginning may have scrolled away."""
 SLOWEST_SHOWN = 3
 FAILURES_SHOWN = 20
-_NAME = 300
+NAME = 300
 _REASON = 200
 _COMMAND = 4_000
 
@@ -68,46 +68,44 @@ def slowest_lines(report: RunReport, titles: Mapping[Identity, str], style: Styl
         return
     yield style.paint("slowest:", "dim")
     for result in slowest:
-        name = show(titles[identity_of(result)], _NAME)
+        name = show(titles[identity_of(result)], NAME)
         yield f"  {terminal.duration(result.duration_ms):>8}  {name}"
     yield ""
 
 
-def failed_lines(report: RunReport, style: Style, width: int | None = None) -> Iterator[str]:
-    """Of a test with trials, the first that failed. Only a terminal has a width."""
+def failed_lines(report: RunReport, style: Style) -> Iterator[str]:
+    """Of a test with trials, the first that failed."""
     failed = failed_tests(report)
     if not failed:
         return
     yield style.paint("failed:", "red")
     for test in failed[:FAILURES_SHOWN]:
-        yield from _failure(show(test.title, _NAME), test.first, style, width)
+        yield from _failure(show(test.title, NAME), test.first, style)
     if len(failed) > FAILURES_SHOWN:
         yield f"  and {len(failed) - FAILURES_SHOWN} more"
     yield ""
 
 
-def _failure(name: str, result: TestResult, style: Style, width: int | None) -> Iterator[str]:
-    def fitted(text: str, taken: int) -> list[str]:
-        return [text] if width is None else terminal.wrap(text, max(10, width - taken))
-
+def _failure(name: str, result: TestResult, style: Style) -> Iterator[str]:
     line = f":{result.line}" if result.line else ""
     place = show(f"{result.file}{line}", 500) if result.file else ""
-    beside = width is None or terminal.cells(name) + terminal.cells(place) + 4 <= width
-    first = fitted(name, 2)
+    taken = terminal.cells(name) + terminal.cells(place) + 4
+    beside = not style.colour or taken <= style.width
+    first = _fitted(name, style, 2)
     yield from (f"  {style.paint(piece, 'bold')}" for piece in first[:-1])
     tail = f"  {style.paint(place, 'dim')}" if place and beside else ""
     yield f"  {style.paint(first[-1], 'bold')}{tail}"
     if place and not beside:
-        yield from (f"    {style.paint(piece, 'dim')}" for piece in fitted(place, 4))
+        yield from (f"    {style.paint(piece, 'dim')}" for piece in _fitted(place, style, 4))
     if result.detail:
-        yield from (f"    {piece}" for piece in fitted(first_line(result.detail, _REASON), 4))
+        reason = first_line(result.detail, _REASON)
+        yield from (f"    {piece}" for piece in _fitted(reason, style, 4))
     if result.proof is not None and result.proof.repeat:  # for copying, so it stays in one piece
         yield f"    {show(result.proof.repeat, _COMMAND)}"
 
 
 # -- A run for a person --------------------------------------------------------------------------
 
-NAME = 300
 PROOFS_SHOWN = 100
 NOTES_SHOWN = 50
 _SLOW = 1_000
@@ -159,8 +157,7 @@ def _end(page: _Page, *, is_long: bool) -> Iterator[str]:
     if page.verbose or (is_long and page.report.duration_ms >= _SLOW):
         yield from slowest_lines(page.report, page.titles, page)
     if is_long:
-        width = page.width if page.colour else None
-        yield from failed_lines(page.report, page, width)
+        yield from failed_lines(page.report, page)
     spoken = {
         (result.server, result.revision, result.revision_reason): None
         for result in page.report.results
@@ -269,8 +266,9 @@ def _proof(result: TestResult, page: _Page) -> Iterator[str]:
             shown = ""
 
 
-def _fitted(text: str, page: _Page, taken: int) -> list[str]:
-    return terminal.wrap(text, page.width - taken) if page.colour else [text]
+def _fitted(text: str, style: Style, taken: int) -> list[str]:
+    """Only a terminal has a width."""
+    return terminal.wrap(text, max(10, style.width - taken)) if style.colour else [text]
 
 
 def _reliability_lines(page: _Page) -> Iterator[str]:
