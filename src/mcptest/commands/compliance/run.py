@@ -488,7 +488,7 @@ def publish(
     unwritten = [*lost, *write_files(arguments, shown, partial(_as_html, report))]
     code = code_with_reports(arguments, report.exit_code, unwritten)
     known = {"notes": (*report.notes, *unwritten), "exit_code": code}
-    if arguments.format == "html":
+    if arguments.format == "html" and not arguments.json:
         say_json(sys.stdout, _as_html(replace(report, **known)))
     else:
         print_report(arguments, replace(shown, **known), {"code": code})
