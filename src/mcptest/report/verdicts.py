@@ -26,7 +26,7 @@ HAZARDS_SHOWN = 20
 _QUIET = {Outcome.NOT_OBSERVED, Outcome.NOT_APPLICABLE}
 
 
-class RuleVerdict(msgspec.Struct, frozen=True):
+class RuleVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one rule says about one session, with what the rule is."""
 
     id: str = msgspec.field(name="rule")
@@ -40,6 +40,8 @@ class RuleVerdict(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     findings_total: int
     url: str = msgspec.field(name="specification")
+    unchecked: bool = False
+    """Inconclusive because it costs too much to look at what was sent: that is no success."""
 
     @property
     def failed(self) -> bool:
@@ -100,6 +102,8 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
     summary: Summary = Summary()
     sessions: tuple[SessionReport, ...]
     composition: tuple[Hazard, ...]
+    strict: bool | None = None
+    """A broken SHOULD fails as well. None, in a file that does not say: as the code has it."""
 
     def __post_init__(self) -> None:
         verdicts = [verdict for session in self.sessions for verdict in session.verdicts]
@@ -116,12 +120,12 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
         broken = self.summary.fail or self.composition
         return ExitCode.FAILED if stated is ExitCode.OK and broken else stated
 
-    def as_run(self, *, strict: bool | None = None) -> RunReport:
-        """What does not apply to a session is left out. `strict`: a broken SHOULD fails where no
-        MUST and no hazard explains that the report failed. None: as the exit code says."""
-        if strict is None:
-            strict = self.code is ExitCode.FAILED
-        strict = strict and not self.summary.fail and not self.composition
+    def as_run(self) -> RunReport:
+        """What does not apply to a session is left out."""
+        strict = self.strict
+        if strict is None:  # one that failed without a broken MUST or a hazard was strict
+            explained = self.summary.fail or self.composition
+            strict = self.code is ExitCode.FAILED and not explained
         hazards = []
         for one in self.composition:
             name, failures = f"{one.id}: {one.title}", (FailedCheck(one.id, one.message),)
@@ -193,6 +197,7 @@ def build_report(
         exit_code=int(_exit_code(sessions, hazards, strict)),
         sessions=tuple(map(_session_report, sessions, labels_of(sessions))),
         composition=tuple(hazards),
+        strict=strict,
     )
 
 
@@ -209,7 +214,7 @@ def _session_report(session: JudgedSession, label: str) -> SessionReport:
 
 def _rule_verdict(verdict: Verdict, session: JudgedSession) -> RuleVerdict:
     rule = RULES[verdict.rule]
-    same = ("outcome", "reason", "observed", "findings", "findings_total")
+    same = ("outcome", "reason", "observed", "findings", "findings_total", "unchecked")
     return RuleVerdict(
         id=rule.id,
         title=rule.title,
@@ -273,7 +278,7 @@ def _verdict_lines(verdict: RuleVerdict, unit: str, style: Style) -> Iterator[st
 def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestResult:
     said = verdict.findings[0].message if verdict.findings else verdict.reason
     counts = strict or verdict.severity is Severity.MUST
-    failed = verdict.failed and counts
+    failed = (verdict.failed and counts) or verdict.unchecked
     held = verdict.outcome is Outcome.PASS or verdict.failed
     status = Status.FAIL if failed else Status.PASS if held else Status.SKIP
     excerpt = next((one.excerpt for one in verdict.findings if one.excerpt), "")

@@ -442,7 +442,7 @@ def report_for_agents(report: bytes, code: int, repeat: str) -> str:
     except McptestError:
         return ""  # of another kind: the text of the command stands
     if isinstance(stored, SessionsReport):
-        run_command = stored.as_run(strict="--strict" in repeat)
+        run_command = stored.as_run()
     elif isinstance(stored, RunReport):
         # Anybody may have written the file: no command in it is handed to whoever might run it.
         results = [
