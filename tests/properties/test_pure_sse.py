@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcptest.core.capture import Sse
 from mcptest.strategies import Crafted, notifications, requests, responses
-from mcptest.wire.sse import Comment, Event, SseDecoder
+from mcptest.wire.sse import Event, SseDecoder
 from tests.properties.pace import few
 from tests.properties.test_pure_framing import CUTS, pieces
 
@@ -22,15 +23,15 @@ def test_messages_arrive_as_they_are(
     sent: list[tuple[Crafted, str | None, bytes | None]], end: bytes, sizes: list[int], bom: bool
 ) -> None:
     stream = b"\xef\xbb\xbf" if bom else b""
-    expected: list[Event | Comment] = []
+    expected: list[Event] = []
     for message, identifier, comment in sent:
         if comment is not None:
             stream += b":" + comment + end
-            expected.append(Comment(comment.removeprefix(b" ")))
+            expected.append(Event(comment=comment.removeprefix(b" ")))
         if identifier is not None:
             stream += b"id: " + identifier.encode() + end
         stream += b"event: message" + end + b"data: " + message.raw + end + end
-        expected.append(Event(message.raw, "message", identifier))
+        expected.append(Event(message.raw, Sse("message", identifier)))
     decoder = SseDecoder()
     items = [item for piece in pieces(stream, sizes) for item in decoder.feed(piece)]
     assert decoder.fault is None

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcptest.core.capture import Sse
 from mcptest.core.errors import ErrorKind
-from mcptest.wire.sse import Comment, Event, Item, SseDecoder
+from mcptest.wire.sse import Event, SseDecoder
 
 
-def decode(data: bytes, *, pieces: int = 0) -> list[Item]:
+def decode(data: bytes, *, pieces: int = 0) -> list[Event]:
     decoder = SseDecoder()
     if not pieces:
         return decoder.feed(data)
@@ -20,25 +21,31 @@ def decode(data: bytes, *, pieces: int = 0) -> list[Item]:
     return [item for piece in cut for item in decoder.feed(piece)]
 
 
-CASES: dict[str, tuple[bytes, list[Item]]] = {
+CASES: dict[str, tuple[bytes, list[Event]]] = {
     "one data line": (b"data: x\n\n", [Event(b"x")]),
     "no space after the colon": (b"data:x\n\n", [Event(b"x")]),
     "only one space is removed": (b"data:  x\n\n", [Event(b" x")]),
     "data lines are joined": (b"data: a\ndata: b\n\n", [Event(b"a\nb")]),
     "all fields": (
         b"event: message\nid: 7\nretry: 250\ndata: x\n\n",
-        [Event(b"x", "message", "7", 250)],
+        [Event(b"x", Sse("message", "7", 250))],
     ),
     "CR": (b"data: a\rdata: b\r\r", [Event(b"a\nb")]),
     "CRLF": (b"data: a\r\ndata: b\r\n\r\n", [Event(b"a\nb")]),
     "mixed endings": (b"data: a\r\n\rdata: b\n\r\n", [Event(b"a"), Event(b"b")]),
     "a leading byte order mark": (b"\xef\xbb\xbfdata: x\n\n", [Event(b"x")]),
     "a second byte order mark is a name": (b"\xef\xbb\xbf\xef\xbb\xbfdata: x\n\n", []),
-    "comments": (b": hi\n:\n\ndata: x\n\n", [Comment(b"hi"), Comment(b""), Event(b"x")]),
-    "a comment inside an event": (b"data: a\n: c\ndata: b\n\n", [Comment(b"c"), Event(b"a\nb")]),
-    "a priming event": (b"id: 1\ndata:\n\n", [Event(b"", None, "1")]),
-    "an id alone": (b"id: 1\n\n", [Event(None, None, "1")]),
-    "an empty id": (b"id\ndata: x\n\n", [Event(b"x", None, "")]),
+    "comments": (
+        b": hi\n:\n\ndata: x\n\n",
+        [Event(comment=b"hi"), Event(comment=b""), Event(b"x")],
+    ),
+    "a comment inside an event": (
+        b"data: a\n: c\ndata: b\n\n",
+        [Event(comment=b"c"), Event(b"a\nb")],
+    ),
+    "a priming event": (b"id: 1\ndata:\n\n", [Event(b"", Sse(id="1"))]),
+    "an id alone": (b"id: 1\n\n", [Event(None, Sse(id="1"))]),
+    "an empty id": (b"id\ndata: x\n\n", [Event(b"x", Sse(id=""))]),
     "an id with NUL is ignored": (b"id: a\0b\ndata: x\n\n", [Event(b"x")]),
     "retry with other than digits is ignored": (b"retry: 1s\ndata: x\n\n", [Event(b"x")]),
     "retry beyond all numbers is ignored": (
@@ -52,7 +59,7 @@ CASES: dict[str, tuple[bytes, list[Item]]] = {
     "two events": (b"data: a\n\ndata: b\n\n", [Event(b"a"), Event(b"b")]),
     "nothing carries over": (
         b"id: 1\nevent: e\ndata: a\n\ndata: b\n\n",
-        [Event(b"a", "e", "1"), Event(b"b")],
+        [Event(b"a", Sse("e", "1")), Event(b"b")],
     ),
 }
 

@@ -8,10 +8,11 @@ elsewhere, invalid UTF-8 included.
 from __future__ import annotations
 
 import codecs
-from typing import TypeAlias
+from typing import Any
 
 import msgspec
 
+from mcptest.core.capture import Sse
 from mcptest.core.errors import ErrorKind
 from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.wire.fault import WireError
@@ -21,19 +22,12 @@ _RETRY_DIGITS = 15
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One event as it was written. `data` is None when the event had no data line at all."""
+    """One event as it was written, or a comment. `data` is None when it had no data line at all."""
 
     data: bytes | None = None
-    event: str | None = None
-    id: str | None = None
-    retry: int | None = None
-
-
-class Comment(msgspec.Struct, frozen=True):
-    text: bytes
-
-
-Item: TypeAlias = Event | Comment
+    sse: Sse | None = None
+    """Its other fields; None when it has none."""
+    comment: bytes | None = None
 
 
 class SseDecoder:
@@ -49,18 +43,17 @@ class SseDecoder:
         self._lines: list[bytes] = []
         self._event_bytes = 0
         self._fields = False
-        self._event: str | None = None
-        self._id: str | None = None
-        self._retry: int | None = None
+        self._others: dict[str, Any] = {}
+        """Its fields beside the data."""
 
     @property
     def held(self) -> int:
         """Bytes kept for what is not complete yet."""
         return len(self._line) + self._event_bytes
 
-    def feed(self, data: bytes) -> list[Item]:
+    def feed(self, data: bytes) -> list[Event]:
         """The events and comments that `data` completed, up to the first fault: see `fault`."""
-        items: list[Item] = []
+        items: list[Event] = []
         if self.fault is not None:
             return items
         try:
@@ -69,7 +62,7 @@ class SseDecoder:
             self.fault = fault
         return items
 
-    def _read(self, data: bytes, items: list[Item]) -> None:
+    def _read(self, data: bytes, items: list[Event]) -> None:
         if self._start is not None:
             data = self._without_byte_order_mark(data)
         if self._skip_newline and data:
@@ -129,10 +122,10 @@ class SseDecoder:
         self._event_bytes += len(value) + 7
         self._fields = True
 
-    def _take_line(self, line: bytes, items: list[Item]) -> None:
+    def _take_line(self, line: bytes, items: list[Event]) -> None:
         self._check_size(len(line))
         if line[0] == 0x3A:
-            items.append(Comment(line[1:].removeprefix(b" ")))
+            items.append(Event(comment=line[1:].removeprefix(b" ")))
             return
         self._event_bytes += len(line) + 1
         name, _, value = line.partition(b":")
@@ -140,11 +133,11 @@ class SseDecoder:
         if name == b"data":
             self._lines.append(value)
         elif name == b"event":
-            self._event = value.decode("utf-8", "replace")
+            self._others["event"] = value.decode("utf-8", "replace")
         elif name == b"id" and b"\0" not in value:
-            self._id = value.decode("utf-8", "replace")
+            self._others["id"] = value.decode("utf-8", "replace")
         elif name == b"retry" and value.isdigit() and len(value) <= _RETRY_DIGITS:
-            self._retry = int(value)
+            self._others["retry"] = int(value)
         else:
             return
         self._fields = True
@@ -152,11 +145,11 @@ class SseDecoder:
     def _finish_event(self) -> Event:
         lines = self._lines
         data = (lines[0] if len(lines) == 1 else b"\n".join(lines)) if lines else None
-        event = Event(data, self._event, self._id, self._retry)
+        event = Event(data, Sse(**self._others) if self._others else None)
         self._lines = []
         self._event_bytes = 0
         self._fields = False
-        self._event = self._id = self._retry = None
+        self._others = {}
         return event
 
     def _check_size(self, more: int) -> None:

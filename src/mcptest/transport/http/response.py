@@ -21,7 +21,7 @@ from mcptest.transport.recorder import leftover
 from mcptest.wire.fault import EXCERPT, WireError
 from mcptest.wire.http1 import ResponseHead
 from mcptest.wire.mcp_headers import Body, classify_response, media_type, refusal_in_words
-from mcptest.wire.sse import Comment, Event, SseDecoder
+from mcptest.wire.sse import Event, SseDecoder
 
 _TEXT_KEPT = 4 * EXCERPT
 _TEXT_READ = 256 * 1024
@@ -252,20 +252,19 @@ class _Events:
 
     def add(self, data: bytes) -> None:
         for item in self._decoder.feed(data):
-            if type(item) is Event:
+            if item.comment is None:
                 self._take(item)
-            elif isinstance(item, Comment):
-                comment = item.text.decode("utf-8", "backslashreplace")
+            else:
+                comment = item.comment.decode("utf-8", "backslashreplace")
                 self._answer.event(Sse(), comment=comment)
         if self._decoder.fault is not None:
             raise self._decoder.fault
         self.held = self._decoder.held
 
     def _take(self, item: Event) -> None:
-        bare = item.event is None and item.id is None and item.retry is None
-        sse = None if bare else Sse(event=item.event, id=item.id, retry=item.retry)
+        sse = item.sse
         # An event of another type than `message` is not for the message handler.
-        if item.data and item.event in {None, "", "message"}:
+        if item.data and (sse is None or sse.event in {None, "", "message"}):
             self._refused = None
             self._answer.message(item.data, sse)
         else:
