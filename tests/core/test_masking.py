@@ -34,8 +34,8 @@ from mcptest.core.redaction import (
     secrets_of_header,
     secrets_of_headers,
 )
-from mcptest.wire.capture_forms import encode_record
 from tests.support.deep_values import deepest
+from tests.support.records import encode_record
 
 SECRETS = st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=20).filter(
     lambda text: len(text.strip()) >= 8 and len(set(text)) > 3

@@ -10,10 +10,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from mcptest.wire.capture_forms import encode_record
 from tests.e2e import driving
 from tests.e2e.driving import Done
 from tests.rules.captures import full, handshake, initialize
+from tests.support.records import encode_record
 
 SAMPLE = {
     "server_label": "stdio://my-server",

@@ -21,7 +21,7 @@ from mcptest.core.capture import (
 )
 from mcptest.core.results import FailedCheck, Proof, RunReport, Status
 from mcptest.core.results import TestResult as Result
-from mcptest.wire.capture_forms import encode_record
+from tests.support.records import encode_record
 
 SCRIPT = (
     "</script><script>window.ran=1</script><img src=x onerror='window.ran=1'>"

@@ -13,8 +13,8 @@ from mcptest.core.errors import ExitCode
 from mcptest.core.results import Regression, RunReport
 from mcptest.report.html.building import pictured
 from mcptest.report.stored import Stored
-from mcptest.wire.capture_forms import encode_record
 from tests.html.browser import Browser
+from tests.support.records import encode_record
 from tests.support.sample_compliance import STRUCTURED, several_revisions
 from tests.support.sample_run import READ, SUM
 

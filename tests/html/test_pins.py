@@ -18,7 +18,7 @@ from mcptest.core.verdict import Side
 from mcptest.report.conformance import ConformanceReport
 from mcptest.report.html.building import page_of_run, pictured
 from mcptest.report.stored import AnyReport, Stored
-from mcptest.wire.capture_forms import encode_record
+from tests.support.records import encode_record
 from tests.support.sample_compliance import SAMPLE, STRUCTURED
 from tests.support.sample_run import SUM
 

@@ -14,7 +14,7 @@ from mcptest.report.html.building import Pictures, pictured
 from mcptest.report.html.embedded import Chunks
 from mcptest.report.html.wire_rows import CLIENT_WORKS, SERVER_WORKS, WireSession
 from mcptest.report.verdicts import SessionsReport
-from mcptest.wire.capture_forms import encode_record
+from tests.support.records import encode_record
 
 
 def frame(sender: str, text: str, t: float = 0.0) -> Frame:

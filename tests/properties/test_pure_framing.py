@@ -11,12 +11,13 @@ from mcptest.core.capture import Frame
 from mcptest.core.message import Kind
 from mcptest.core.revision import TIMELINE, Revision
 from mcptest.strategies import Crafted, invalid_messages, notifications, requests, responses
-from mcptest.wire.capture_forms import decode_records, encode_record, encode_records
+from mcptest.wire.capture_forms import decode_records, encode_records
 from mcptest.wire.envelope import decode, envelope_problems
 from mcptest.wire.http1 import ResponseHead, ResponseReader
 from mcptest.wire.lines import LineReader, LineTooLong
 from tests.properties.message_faults import faults
 from tests.properties.pace import few
+from tests.support.records import encode_record
 
 SOME = few(40)
 # Those that are large are left to the tests of limits.

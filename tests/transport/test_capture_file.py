@@ -12,7 +12,8 @@ from mcptest.core.capture import Closed, Frame, Opened
 from mcptest.core.errors import UsageError
 from mcptest.core.message import ABSENT
 from mcptest.transport.capture_file import open_capture
-from mcptest.wire.capture_forms import encode_record, exchanges_of, stored_sessions
+from mcptest.wire.capture_forms import exchanges_of, stored_sessions
+from tests.support.records import encode_record
 
 PING = {"request": {"jsonrpc": "2.0", "id": 1, "method": "ping"}, "response": {"id": 1}}
 

@@ -20,7 +20,8 @@ from mcptest.core.capture import (
     Trouble,
 )
 from mcptest.core.errors import UsageError
-from mcptest.wire.capture_forms import decode_records, encode_record
+from mcptest.wire.capture_forms import decode_records
+from tests.support.records import encode_record
 
 RECORDS: list[AnyRecord] = [
     Opened(server_label="x", transport="http", channel="c", peer="http://127.0.0.1/"),

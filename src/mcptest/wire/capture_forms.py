@@ -55,11 +55,6 @@ Line: TypeAlias = Opened | _FrameLine | FactRecord
 _decode_line = msgspec.json.Decoder(Line).decode
 
 
-def encode_record(record: AnyRecord) -> bytes:
-    """One line with its newline."""
-    return encode_records((record,))[0]
-
-
 def encode_records(records: Iterable[AnyRecord]) -> list[bytes]:
     """Many records, each as its line. Those of one moment share the work on its time."""
     lines: list[bytes] = []
