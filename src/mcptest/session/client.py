@@ -340,7 +340,7 @@ class Client:
     ) -> int | None:
         """Send any bytes at any time, also before the session has begun."""
         deadline = deadline or Deadline.after(self.timeout)
-        return self.connection.raw(payload, deadline, headers or {})
+        return self.connection.transport.send(payload, deadline, headers or {})
 
     # -- the methods of MCP ----------------------------------------------------------------
 

@@ -233,12 +233,6 @@ class Connection:
         """Whether the time for answers is up: what is still asked is not even looked at."""
         return self._answer_by is not None and self._answer_by.expired
 
-    def raw(
-        self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
-    ) -> int | None:
-        """Send any bytes, as a probe does."""
-        return self.transport.send(payload, deadline, headers)
-
     def expect(self, identifier: Any, method: str, stream: int | None = None) -> Pending:
         """Wait for an answer to a request that was sent as raw bytes."""
         pending = self._await(Pending(identifier, method, None))

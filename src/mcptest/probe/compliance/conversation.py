@@ -575,7 +575,7 @@ class Conversation:
             self.polite = False
             started.body = check.raw.encode("utf-8", "surrogateescape")
             headers = self.lifecycle.headers("", None)
-            started.stream = connection.raw(started.body, self._deadline(), headers)
+            started.stream = connection.transport.send(started.body, self._deadline(), headers)
             self._expect_answers_to_raw(started)
         else:
             self.polite = self.polite and not is_odd(check)

@@ -337,7 +337,7 @@ class _Actor:
         send_many = getattr(connection.transport, "send_many", None)
         if send_many is None:
             headers = stage.client.lifecycle.headers(message.method or "", message.params or None)
-            return connection.raw(message.raw, deadline, headers), None
+            return connection.transport.send(message.raw, deadline, headers), None
         fence = connection.expect(stage.next_fence(), stage.alive_method)
         fence.params = stage.client.lifecycle.prepare(None)
         send_many((message.raw, encode(request_of(fence))), deadline)
