@@ -24,12 +24,12 @@ from mcptest.probe.conformance.scenario import (
     worst,
 )
 from mcptest.probe.conformance.scenario_catalogue import server_members
-from mcptest.servers.demo.jsonrpc import UNSUPPORTED_VERSION
-from mcptest.servers.demo.stateless_era import CAPABILITIES, CLIENT_INFO, VERSION
+from mcptest.rules.protocol import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 from mcptest.servers.scripted.conforming import Conforming
 from mcptest.servers.scripted.script import Obj, ScriptedCall
 from mcptest.wire.mcp_headers import decode_header_value, encode_header_value, param_headers
 
+UNSUPPORTED_VERSION = -32022
 _VERSION_HEADER = "mcp-protocol-version"
 
 
@@ -46,7 +46,7 @@ class RefusingOnce(Conforming):
         self._refused = True
         self.stage.note("the first request is refused with -32022 on purpose")
         header = call.visit.headers.get(_VERSION_HEADER) if call.visit else None
-        requested = header or call.meta.get(VERSION) or ""
+        requested = header or call.meta.get(PROTOCOL_VERSION) or ""
         call.error(
             UNSUPPORTED_VERSION,
             "this version is not spoken here",
@@ -62,9 +62,9 @@ def _each_request(problem: Callable[[SeenMessage], str], mild: bool = False) -> 
 
 def _unpopulated(said: SeenMessage) -> str:
     problems = []
-    if not isinstance(said.meta.get(VERSION), str):
+    if not isinstance(said.meta.get(PROTOCOL_VERSION), str):
         problems.append("_meta has no protocolVersion")
-    if not isinstance(said.meta.get(CAPABILITIES), dict):
+    if not isinstance(said.meta.get(CLIENT_CAPABILITIES), dict):
         problems.append("_meta has no clientCapabilities")
     return f"{said.method}: {'; '.join(problems)}" if problems else ""
 
@@ -83,7 +83,7 @@ def _version_header(seen: SeenSession) -> Findings:
 
 def _header_equals_meta(seen: SeenSession) -> Findings:
     for said in seen.requests():
-        header, version = said.header(_VERSION_HEADER), said.meta.get(VERSION)
+        header, version = said.header(_VERSION_HEADER), said.meta.get(PROTOCOL_VERSION)
         if header is None or version is None:
             yield skipped("header or _meta is missing: see the checks about these")
         else:
@@ -96,7 +96,8 @@ def _retries(seen: SeenSession) -> Findings:
     if len(requests) == 1:
         yield warned("the client gave up where it was offered a version that it may speak")
     for said in requests[1:2]:
-        if said.meta.get(VERSION) == wanted and said.header(_VERSION_HEADER) in {wanted, None}:
+        named, header = said.meta.get(PROTOCOL_VERSION), said.header(_VERSION_HEADER)
+        if named == wanted and header in {wanted, None}:
             yield good(said)
         else:
             yield warned(f"the next request does not name the version that was offered, {wanted}")

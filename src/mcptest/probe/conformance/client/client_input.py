@@ -38,7 +38,7 @@ from mcptest.probe.conformance.scenario import (
     untestable,
     verdict,
 )
-from mcptest.servers.demo.stateless_era import CAPABILITIES
+from mcptest.rules.protocol import CLIENT_CAPABILITIES
 from mcptest.servers.scripted.conforming import Conforming, plain_tool
 from mcptest.servers.scripted.script import Obj, ScriptedCall
 
@@ -355,7 +355,7 @@ def _on_every_request(seen: SeenSession) -> Findings:
         yield skipped("said once, in initialize")
         return
     for said in seen.requests():
-        declared = said.meta.get(CAPABILITIES)
+        declared = said.meta.get(CLIENT_CAPABILITIES)
         if not isinstance(declared, dict):
             yield bad(f"{said.method} does not say what the client can do, not even {{}}", said)
             return

@@ -42,7 +42,7 @@ from mcptest.probe.conformance.scenario import (
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.declaration import Rule
 from mcptest.rules.judge import judge
-from mcptest.servers.demo.stateless_era import VERSION
+from mcptest.rules.protocol import PROTOCOL_VERSION
 from mcptest.transport.process import signal_name
 from mcptest.wire.capture_forms import SessionSource
 
@@ -282,7 +282,9 @@ def speaks_only(seen: SeenSession) -> str:
     eras = {revision.era for revision in seen.offered}
     first = seen.requests("initialize")
     on_their_own = [
-        one for one in seen.requests() if one.method == "server/discover" or VERSION in one.meta
+        one
+        for one in seen.requests()
+        if one.method == "server/discover" or PROTOCOL_VERSION in one.meta
     ]
     if not eras or not seen.requests():
         return ""
@@ -291,7 +293,7 @@ def speaks_only(seen: SeenSession) -> str:
         proposed = show(str(first[0].params.get("protocolVersion")), 40)
         why = f"the client speaks only {proposed}: it begins with initialize"
     elif Era.STATELESS not in eras and on_their_own and not first:
-        spoken = show(str(on_their_own[0].meta.get(VERSION, Revision.V2026_07_28)), 40)
+        spoken = show(str(on_their_own[0].meta.get(PROTOCOL_VERSION, Revision.V2026_07_28)), 40)
         why = f"the client speaks only {spoken}: it does not fall back to initialize"
     elif first:
         why = _left(seen, first[-1])

@@ -16,7 +16,7 @@ from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import Ended
 from mcptest.probe.conformance.scenario import Decided, Scenario, missing, object_in
-from mcptest.servers.demo.stateless_era import CAPABILITIES
+from mcptest.rules.protocol import CLIENT_CAPABILITIES
 from mcptest.servers.http_connection import headers_by_name
 from mcptest.wire.envelope import decode, is_meant_as_message
 
@@ -218,7 +218,7 @@ class SeenSession(msgspec.Struct, dict=True):
 def declared_on(said: SeenMessage) -> dict[str, Any]:
     """What one request declares: in `_meta`, or in initialize."""
     where = said.params.get("capabilities") if said.method == "initialize" else None
-    return object_in(said.meta.get(CAPABILITIES) if where is None else where)
+    return object_in(said.meta.get(CLIENT_CAPABILITIES) if where is None else where)
 
 
 def declares_forms(declared: Mapping[str, Any]) -> bool:
