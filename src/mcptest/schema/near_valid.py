@@ -332,12 +332,8 @@ def _kinds(plain: Mapping[str, Any]) -> Iterator[str]:
 
 UNKNOWN: Final = "mcptest_unknown"
 _OF_KIND: Final = {
-    "string": Category.STRING,
     "integer": Category.NUMBER,
-    "number": Category.NUMBER,
-    "boolean": Category.BOOLEAN,
-    "array": Category.ARRAY,
-    "object": Category.OBJECT,
+    **{kind: Category(kind) for kind in ("string", "number", "boolean", "array", "object")},
 }
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
@@ -370,13 +369,6 @@ _HANDS_OFF = 0.01
 are told to leave."""
 
 
-class _Thread(msgspec.Struct):
-    """A mark in the queue of results: a thread of the pool is done."""
-
-    was_at_work: bool
-    """A worker, and not one of those that take servers down."""
-
-
 class Pool:
     """Runs jobs. Read `results` to the end; `interrupt` ends them early, with nothing left.
 
@@ -411,8 +403,9 @@ class Pool:
         self._over = False
         self._changed = threading.Condition()
         self._first_result = threading.Event()
-        self._results: queue.SimpleQueue[Found | _Thread | None] = queue.SimpleQueue()
-        """Beside the results None, which says that the run is to end."""
+        self._results: queue.SimpleQueue[Found | bool | None] = queue.SimpleQueue()
+        """Beside the results: True when a worker is done, False for a thread that takes a server
+        down; None says that the run is to end."""
         self._closing = threading.Semaphore(_CLOSERS)
         self._started = 0
         self._done = 0
@@ -457,9 +450,9 @@ class Pool:
                     return
                 self._meanwhile()
                 continue
-            if isinstance(found, _Thread):
+            if isinstance(found, bool):
                 self._done += 1
-                self._at_work -= found.was_at_work
+                self._at_work -= found
             elif found is None:
                 self.forget_the_rest()
                 limit = limit or Deadline.after(PATIENCE)
@@ -506,7 +499,7 @@ class Pool:
         try:
             work(*arguments)
         finally:
-            self._results.put(_Thread(was_at_work=work == self._work))
+            self._results.put(work == self._work)
             self._first_result.set()
 
     def _work(self) -> None:
