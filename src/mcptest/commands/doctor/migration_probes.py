@@ -45,7 +45,7 @@ from mcptest.core.message import Kind
 from mcptest.core.revision import Era
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import Asked
-from mcptest.probe.compliance.course import messages_of_server
+from mcptest.probe.compliance.course import messages_of
 from mcptest.probe.compliance.learning import list_through, prompt_arguments
 from mcptest.report.doctor import Judged
 from mcptest.rules.migration import (
@@ -557,7 +557,7 @@ def notifications(examination: Examination) -> Judged:
     place = len(conversation.tape.records)
     asked = conversation.notify(SentCheck(method=_UNKNOWN_NOTIFICATION))
     alive = examination.ask(examination.alive)
-    came_since = messages_of_server(iter(conversation.tape.records[place:]))
+    came_since = messages_of("server", iter(conversation.tape.records[place:]))
     answers = (one for one, _ in came_since if one.is_answer and one.id != alive.identifier)
     stray = next((one.raw for one in answers), b"")
     if stray:

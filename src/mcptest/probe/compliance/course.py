@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from mcptest.core.capture import AnyRecord, Frame
+from mcptest.core.capture import AnyRecord, Frame, Sender
 from mcptest.core.message import ABSENT, Kind, Message, id_key
 from mcptest.core.revision import Era
 from mcptest.probe.compliance.conversation import Asked, Conversation, Started
@@ -109,6 +109,11 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
         """What went over its connection from its beginning on."""
         return islice(self.records, self.begins, None)
 
+    @property
+    def came(self) -> Iterator[Message]:
+        """The messages of the server among these."""
+        return (message for message, _ in messages_of("server", self.since))
+
 
 class ProbeSeen(msgspec.Struct, frozen=True, kw_only=True):
     """All steps of one probe, and what was known of the server before."""
@@ -131,20 +136,20 @@ class ProbeSeen(msgspec.Struct, frozen=True, kw_only=True):
 Fact: TypeAlias = Callable[[ProbeSeen], Any]
 
 
-def messages_of_server(records: Iterator[AnyRecord]) -> Iterator[tuple[Message, Frame]]:
-    """Every message that the server sent, those inside of arrays one by one."""
+def messages_of(sender: Sender, records: Iterable[AnyRecord]) -> Iterator[tuple[Message, Frame]]:
+    """Every message that one side sent, those inside of arrays one by one."""
     for record in records:
-        if not isinstance(record, Frame) or record.sender != "server":
+        if not isinstance(record, Frame) or record.sender != sender:
             continue
         message = decode(record.raw)
         for each in message.items if message.kind is Kind.BATCH else (message,):
             yield each, record
 
 
-def answers_to(identifier: Any, records: Iterator[AnyRecord]) -> Iterator[Message]:
+def answers_to(identifier: Any, records: Iterable[AnyRecord]) -> Iterator[Message]:
     """Every answer with this id, in its JSON type."""
     wanted = id_key(identifier)
-    for message, _ in messages_of_server(records):
+    for message, _ in messages_of("server", records):
         if message.is_answer and id_key(message.id) == wanted:
             yield message
 

@@ -17,7 +17,7 @@ from mcptest.probe.compliance.course import (
     Taken,
     Unobserved,
     answers_to,
-    messages_of_server,
+    messages_of,
 )
 from mcptest.rules.protocol import (
     CHANGE_NOTIFICATIONS,
@@ -108,7 +108,7 @@ def ids_that_differ(seen: ProbeSeen) -> list[Any]:
         taken.identifier
         for taken in sent
         if id_key(taken.identifier)
-        not in {id_key(one.id) for one, _ in messages_of_server(taken.since) if one.method is None}
+        not in {id_key(one.id) for one in taken.came if one.method is None}
     ]
     if len(changed) == len(sent):
         raise Unobserved("none of the requests was answered")
@@ -119,9 +119,8 @@ def ids_that_differ(seen: ProbeSeen) -> list[Any]:
 
 def _has_stray_answer(taken: Taken) -> bool:
     """Whether an answer came with an id that no request on its connection had."""
-    frames = (one for one in taken.records if isinstance(one, Frame) and one.sender == "client")
-    asked = {id_key(decode(one.raw).id) for one in frames}
-    answers = (one for one, _ in messages_of_server(taken.since) if one.method is None)
+    asked = {id_key(one.id) for one, _ in messages_of("client", taken.records)}
+    answers = (one for one in taken.came if one.method is None)
     return any(id_key(one.id) not in asked for one in answers)
 
 
@@ -160,16 +159,16 @@ def after_cancellation(seen: ProbeSeen) -> int:
     """
     call, after = seen["call"], seen["after"]
     records, last = after.records, after.identifier
-    places = (n for n, one in enumerate(records) if any(answers_to(last, iter((one,)))))
+    places = (n for n, one in enumerate(records) if any(answers_to(last, (one,))))
     until = next(places, None)
     if until is None:
         raise Unobserved("the request after the cancellation was not answered")
-    if any(answers_to(call.identifier, iter(records[:until]))):
+    if any(answers_to(call.identifier, records[:until])):
         raise Unobserved("the call had ended before it could be cancelled", "the fixture slow_tool")
     wanted = id_key(call.identifier)
     came = sum(
         1
-        for message, _ in messages_of_server(iter(records[until:]))
+        for message, _ in messages_of("server", records[until:])
         if (message.is_answer and id_key(message.id) == wanted)
         or message.params.get("progressToken") == PROGRESS_OF_SLOW
     )
@@ -183,17 +182,14 @@ def unasked_answer(taken: Taken) -> Message | None:
 
     Over HTTP a POST may be refused, with an error that has no id: that is no answer.
     """
-    asked: set[Any] = set()
-    for record in taken.records:
-        if isinstance(record, Frame) and record.sender == "client":
-            sent = decode(record.raw)
-            asked |= {id_key(one.id) for one in sent.items or (sent,) if one.id is not ABSENT}
+    sent = (one for one, _ in messages_of("client", taken.records))
+    asked = {id_key(one.id) for one in sent if one.id is not ABSENT}
     refused = {
         record.stream
         for record in taken.since
         if isinstance(record, HttpResponse) and record.status >= 400
     }
-    for message, frame in messages_of_server(taken.since):
+    for message, frame in messages_of("server", taken.since):
         if message.is_answer and id_key(message.id) not in asked and frame.stream not in refused:
             return message
     return None
@@ -241,8 +237,7 @@ def same_items(seen: ProbeSeen) -> bool:
 
 def _announced(kind: str, seen: ProbeSeen) -> bool:
     method, notification = f"{kind}/list", f"notifications/{kind}/list_changed"
-    came = messages_of_server(seen["change"].since)
-    if any(message.method == notification for message, _ in came):
+    if any(message.method == notification for message in seen["change"].came):
         return True
     before = sorted(_names(seen["before"].lists.get(method, ()), method))
     if before == sorted(_names(seen["later"].lists.get(method, ()), method)):
@@ -290,7 +285,7 @@ def sightings(seen: ProbeSeen) -> Iterator[Mapping[str, Any]]:
 
     Notifications may overtake answers on another stream, so they say nothing about order.
     """
-    for message, _ in messages_of_server(seen["create"].since):
+    for message in seen["create"].came:
         result = message.result
         if not isinstance(result, dict):
             continue
@@ -451,7 +446,7 @@ def _blocks(message: Any, kind: str = "") -> list[Mapping[str, Any]]:
 
 @fact("url_elicitation", "unknown_completions")
 def unknown_completions(seen: ProbeSeen) -> list[Any]:
-    messages = [message for message, _ in messages_of_server(seen["call"].since)]
+    messages = list(seen["call"].came)
     completed = [
         message.params.get("elicitationId")
         for message in messages
@@ -473,7 +468,7 @@ def unknown_completions(seen: ProbeSeen) -> list[Any]:
 def incomplete_errors(seen: ProbeSeen) -> list[str]:
     errors = [
         message.error
-        for message, _ in messages_of_server(seen["call"].since)
+        for message in seen["call"].came
         if member_at(message.error, "code") == _URL_NEEDED
     ]
     if not errors:
@@ -501,7 +496,7 @@ def acknowledgements(seen: ProbeSeen, step: str) -> list[Message]:
     wanted = id_key(seen[step].identifier)
     return [
         message
-        for message, _ in messages_of_server(seen[step].since)
+        for message in seen[step].came
         if message.method == ACKNOWLEDGED and id_key(subscription_of(message.params)) == wanted
     ]
 
@@ -552,11 +547,10 @@ STREAMED = ("ask", "call", "log")
 def stream_of(taken: Taken) -> int | None:
     """The HTTP exchange that carried the request of a step."""
     wanted = id_key(taken.identifier)
-    for record in taken.since:
-        if isinstance(record, Frame) and record.sender == "client" and record.stream is not None:
-            message = decode(record.raw)
-            if message.method is not None and id_key(message.id) == wanted:
-                return record.stream
+    for message, frame in messages_of("client", taken.since):
+        is_request = message.method is not None and frame.stream is not None
+        if is_request and id_key(message.id) == wanted:
+            return frame.stream
     return None
 
 
@@ -601,7 +595,7 @@ def stream_ended(seen: ProbeSeen) -> bool:
 
 
 def _answers(record: AnyRecord, identifier: Any) -> bool:
-    return isinstance(record, Frame) and any(answers_to(identifier, iter((record,))))
+    return isinstance(record, Frame) and any(answers_to(identifier, (record,)))
 
 
 @fact("streamed_answer", "primed")
@@ -663,7 +657,7 @@ def logged_on_the_silent_stream(seen: ProbeSeen) -> list[str]:
 def _log_messages(taken: Taken) -> list[str]:
     return [
         str(message.params.get("level"))
-        for message, _ in messages_of_server(on_stream(taken, stream_of(taken)))
+        for message, _ in messages_of("server", on_stream(taken, stream_of(taken)))
         if message.method == _LOG_MESSAGE
     ]
 

@@ -29,7 +29,6 @@ from mcptest.probe.compliance.course import (
     Course,
     Taken,
     Unobserved,
-    messages_of_server,
     set_going,
 )
 from mcptest.probe.compliance.observed_facts import (
@@ -347,7 +346,7 @@ def await_change(course: Course, step: ProbeStep) -> None:
     place = len(records)
 
     def has_come() -> bool:
-        return any(one.method == step.options.only for one, _ in messages_of_server(change.since))
+        return any(one.method == step.options.only for one in change.came)
 
     course.await_silence(conversation, has_come)
     seen = SeenExchange(notifications=tuple(conversation.notifications))
