@@ -7,6 +7,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import msgspec
@@ -100,29 +101,20 @@ class Fuzz:
         """Fuzz them all. Being stopped ends it early, and the report says so."""
         tools, runs = len(self._wanted), self._order.runs
         servers = min(tools * -(-runs // SLICE), tools * runs // self._order.worth_a_server)
-        troubles: list[BaseException] = []
 
         def work(subject: Subject) -> None:
             try:
                 self._work(subject, tell)
             except Stopped:
                 self.interrupted = True
-            except BaseException as error:  # noqa: BLE001 - it is raised again where it can be told
-                troubles.append(error)
 
-        others = [
-            threading.Thread(target=work, args=(subject,), daemon=True)
-            for subject in self._subjects[1:servers]
-        ]
-        for thread in others:
-            thread.start()
-        work(self._subjects[0])
-        for thread in others:
-            thread.join()
+        at_work = self._subjects[: max(1, servers)]
+        with ThreadPoolExecutor(len(at_work)) as threads:
+            ended = [threads.submit(work, subject) for subject in at_work]
         for subject in self._subjects:
             subject.drop(_PARTING)  # nothing is left to say that would be worth waiting for
-        if troubles:
-            raise troubles[0]
+        for one in ended:
+            one.result()
 
     def _work(self, subject: Subject, tell: Callable[[FuzzedTool], None]) -> None:
         """Take one slice of inputs after the other, until there are none."""
