@@ -269,9 +269,8 @@ class Examination:
         self.unanswered: set[str] = set()
         """Methods of a sound session that got no answer at all: what rests on them is unknown."""
         self.notes: list[str] = []
-        self._malformed: set[str] = set()
-        """Methods that were answered in a form which no client should accept."""
-        self._answered_twice = False
+        self._remarked: set[str] = set()
+        """What something odd was noted of already, such as a method."""
         self._conversation = conversation
         self._first_tape = conversation.tape
         self._doors: list[Site] = []
@@ -324,8 +323,7 @@ class Examination:
             gone = self._conversation.gone
             why = gone.message if gone is not None else "it answered nothing any more"
             lines = "; ".join(line.strip() for line in why.splitlines())
-            note = f"the server was lost and started again: {lines}"
-            self.notes += [note] if note not in self.notes else []
+            self._remark(lines, f"the server was lost and started again: {lines}")
             self._conversation.close()
             self._listened_to = 0
             try:
@@ -343,22 +341,22 @@ class Examination:
         for answer in asked.answers:
             faults = faults_of_answer(answer, self.site.revision, check.method)
             self._note_faults(check.method, faults)
-        if asked.unusable and check.method not in self._malformed:
-            self._malformed.add(check.method)
-            self.notes.append(asked.unusable)
+        self._remark(check.method, asked.unusable)
         second = next(conversation.client.connection.second_answers(), None)
-        if second is not None and not self._answered_twice:
-            self._answered_twice = True
-            self.notes.append(answered_twice(second, self.site.masker))
+        if second is not None:
+            self._remark("answered twice", answered_twice(second, self.site.masker))
         return self.watch.take(check.method, asked)
 
     def _note_faults(self, method: str, faults: Faults) -> None:
-        words, how = faults.refused, "malformed"
-        if not words:
-            words, how = faults.warned, "doubtful"
-        if words and method not in self._malformed:
-            self._malformed.add(method)
-            self.notes.append(f"the answer to {method} is {how}: {words}")
+        words = faults.refused or faults.warned
+        how = "malformed" if faults.refused else "doubtful"
+        self._remark(method, words and f"the answer to {method} is {how}: {words}")
+
+    def _remark(self, about: str, note: str) -> None:
+        """Note something odd, once for each thing that it is about."""
+        if note and about not in self._remarked:
+            self._remarked.add(about)
+            self.notes.append(note)
 
     def ask_in_newer(self, method: str, params: Mapping[str, Any] | None = None) -> Asked:
         """The same with the `_meta` of the newer revision, which an old server ignores."""
@@ -420,8 +418,7 @@ class Examination:
         listed = list_through(self._ask_soundly, method, self.site.order.timeout)
         if listed.endless:
             self.unlisted.add(LIST_MEMBERS[method])
-            if listed.endless not in self.notes:
-                self.notes.append(listed.endless)
+            self._remark(listed.endless, listed.endless)
         return listed.items
 
     def _use_one_of_each(self) -> None:
