@@ -153,6 +153,14 @@ def test_large_answers_that_differ_in_little_share_the_rest() -> None:
     assert (first.result["protocolVersion"], second.result["protocolVersion"]) == ("a", "b")
 
 
+def test_what_is_sent_back_to_a_server_is_never_cut() -> None:
+    cursor = "c" * 2_000_000
+    assert LargeAnswers().kept(answer_with(1, tools=[], nextCursor=cursor)).result == {
+        "tools": [],
+        "nextCursor": cursor,
+    }
+
+
 def test_of_large_answers_that_all_differ_as_many_are_kept_as_there_is_room_for() -> None:
     kept = LargeAnswers().kept
     answers = [

@@ -188,9 +188,10 @@ class LargeAnswers:
 
     def _part(self, part: Any) -> Any:
         """A result or an error: two may differ in little, so each member is kept by itself."""
-        if not isinstance(part, dict) or len(part) > _MEMBERS_APART:
-            return self._shared(part)
-        made = {name: self._shared(one) for name, one in part.items()}
+        short = with_short_texts(part, _TEXT_KEPT)  # a cursor stays whole, and so does a name
+        if not isinstance(short, dict) or len(short) > _MEMBERS_APART:
+            return self._shared(short)
+        made = {name: self._shared(one) for name, one in short.items()}
         known = next((one for one in tuple(self._results) if _is_made_of_the_same(one, made)), None)
         if known is None:
             self._results.append(made)
@@ -198,20 +199,19 @@ class LargeAnswers:
 
     def _shared(self, part: Any) -> Any:
         """An equal one, where a server said the same before."""
-        short = with_short_texts(part, _TEXT_KEPT)
-        if not isinstance(short, dict | list):
-            return short
-        written = write_json(short)
+        if not isinstance(part, dict | list):
+            return part
+        written = write_json(part)
         if len(written) <= _LARGE_PART:
-            return short
+            return part
         mark = hashlib.sha256(written).digest()
         for known, value in tuple(self._last):
             if known == mark:
                 return value
         if not self._room.take_bytes(values_cost(written)):
             raise _NoRoomError
-        self._last.append((mark, short))
-        return short
+        self._last.append((mark, part))
+        return part
 
 
 _ENVELOPE = ("jsonrpc", "id")
