@@ -46,8 +46,8 @@ FILES: Mapping[Side, Mapping[str, tuple[str, ...]]] = {
     },
 }
 """With the modules beside each that have its `JUDGES`, and its `SCRIPTS` or what completes an entry
-without one. They are imported when asked
-for: most commands never do, and who serves one scenario to a client needs nothing of the others."""
+without one. They are imported when asked for: most commands never do, and who serves one scenario
+to a client needs nothing of the others."""
 
 
 class ScenarioFile(msgspec.Struct):

@@ -35,7 +35,7 @@ MCP = "mcp"
 
 MAX_BATCH = 1_000
 DEFECT = "a defect of mcptest: "
-
+"""How a note begins that tells of one, for whoever reads the capture."""
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -120,10 +120,11 @@ def serve_scenario(
                 site = ScriptedSite(script, tape, loop, offered, port)
             except OSError as error:
                 raise UsageError(f"can't listen on port {port}: {error.strerror}") from None
-            context = {**scenario.context, **script.context}
-            _announce(site.url() + scenario.path, port_file, context)
         site.asks_for_capabilities = mode == "probe"
         try:
+            if transport != "stdio":
+                context = {**scenario.context, **script.context}
+                _announce(site.url() + scenario.path, port_file, context)
             site.run()
         finally:
             site.close()
