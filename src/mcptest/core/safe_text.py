@@ -70,3 +70,19 @@ def show(text: str | bytes, limit: int = 200) -> str:
     if "::" in safe or "##" in safe:
         safe = re.sub(_COMMAND, r"\g<0>\\", safe)
     return safe if len(safe) <= limit else safe[: max(0, limit - 1)] + "…"
+
+
+_NO_CELL = frozenset({"Mn", "Me", "Cf"})
+
+
+def cells(text: str) -> int:
+    """The width on a terminal of a text that `show` has made safe."""
+    return len(text) if text.isascii() else sum(map(cells_of, text))
+
+
+def cells_of(character: str) -> int:
+    import unicodedata  # where all is ASCII, nobody needs it
+
+    if unicodedata.category(character) in _NO_CELL:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

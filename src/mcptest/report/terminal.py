@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TextIO
 
 import msgspec
 
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import cells, cells_of, show
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 
@@ -108,20 +107,6 @@ def say_json(stream: TextIO, text: bytes) -> None:
 
 # -- Text in columns -----------------------------------------------------------------------------
 
-_WIDE = frozenset("WF")
-_NO_CELL = frozenset({"Mn", "Me", "Cf"})
-
-
-def cells(text: str) -> int:
-    """The width of a text that `show` has made safe."""
-    return len(text) if text.isascii() else sum(map(_cells_of, text))
-
-
-def _cells_of(character: str) -> int:
-    if unicodedata.category(character) in _NO_CELL:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
-
 
 def cut(text: str, room: int) -> str:
     """The text in at most `room` cells, with an ellipsis where something was left out."""
@@ -144,7 +129,7 @@ def wrap(text: str, room: int) -> list[str]:
 def _pieces(text: str, room: int) -> Iterator[str]:
     start = used = 0
     for position, character in enumerate(text):
-        width = _cells_of(character)
+        width = cells_of(character)
         if used + width > room and position > start:
             yield text[start:position]
             start, used = position, 0

@@ -11,7 +11,6 @@ import base64
 import functools
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
@@ -21,7 +20,7 @@ import msgspec
 from mcptest.core.errors import UsageError
 from mcptest.core.limits import MEBIBYTE
 from mcptest.core.redaction import redaction, secrets_of_line
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import cells, show
 from mcptest.core.spelling import close_matches
 from mcptest.transport.files import read_bounded
 
@@ -590,17 +589,7 @@ def _underlined(source: str, column: int, width: int) -> tuple[str, str]:
     after = show(source[start + width : start + width + _LINE_SHOWN], max(1, room))
     meant = meant if len(meant) <= room else meant[: room - 1] + "…"
     text = before + meant + after if room > len(meant) else before + meant
-    return text, " " * _cells(before) + "^" * max(1, _cells(meant))
-
-
-def _cells(text: str) -> int:
-    """How many cells of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
+    return text, " " * cells(before) + "^" * max(1, cells(meant))
 
 
 def describe_problems(problems: Sequence[SuiteProblem]) -> str:
