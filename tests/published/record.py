@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.driving import mcptest
 from tests.published.judge import MCPTEST, NeverListenedError, leave_the_network, started
 from tests.published.table import CACHE, HERE, Published, published_servers
 
@@ -51,13 +52,8 @@ def judged(capture: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "session.jsonl"
         plain.write_bytes(gzip.decompress(capture.read_bytes()))
-        done = subprocess.run(
-            [*MCPTEST, "compliance", "invariants", "--capture", str(plain), "--json"],
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    sessions = json.loads(done.stdout)["sessions"]
+        done = mcptest("compliance", "invariants", "--capture", str(plain), "--json")
+    sessions = json.loads(done.out)["sessions"]
     return {
         "revision": sessions[0]["revision"],
         "failing": sorted(
