@@ -19,6 +19,7 @@ from mcptest.probe.conformance.client.driver import Driver, driver_named, driver
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from tests.conftest import NPM_PEERS
 from tests.e2e.driving import mcptest
+from tests.peers.warm_peers import warm_peer
 
 INSTALLED = ("python-sdk", "fastmcp", pytest.param("typescript-sdk", marks=pytest.mark.npm))
 """Those whose libraries are among the pinned peers; tests/peers/clients has the others."""
@@ -54,6 +55,8 @@ def test_a_driver_takes_part_in_both_eras_and_over_both_transports(
     name: str, tmp_path: Path
 ) -> None:
     command = command_of(driver_named(name), tmp_path)
+    if command[0] == sys.executable:
+        command = warm_peer(*command)
     table = scenario_table(Side.CLIENT)
     orders = [
         ClientOrder(

@@ -16,6 +16,7 @@ from mcptest.core.revision import Revision
 from mcptest.core.scenario_outcome import CheckStatus, ScenarioResult
 from mcptest.transport.target import Target
 from tests.conformance.served import ROOT, STARTING, rows_of, run_all
+from tests.peers.warm_peers import warm_peer
 
 PEERS = ROOT / "tests" / "peers"
 SERVERS = PEERS / "npm" / "node_modules" / "@modelcontextprotocol"
@@ -38,7 +39,8 @@ def is_there(results: list[ScenarioResult]) -> None:
 
 @pytest.mark.parametrize("revision", [D, E], ids=str)
 def test_a_server_of_the_python_sdk_conforms_as_far_as_it_can_be_tested(revision: Revision) -> None:
-    results = run_all(Target(way="stdio", label="sdk", command=SDK), revision, timeout=20.0)
+    target = Target(way="stdio", label="sdk", command=warm_peer(*SDK))
+    results = run_all(target, revision, timeout=20.0)
     is_there(results)
     assert bad(results) == set()
 

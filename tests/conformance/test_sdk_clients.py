@@ -12,6 +12,7 @@ from mcptest.core.revision import Revision
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client, run_clients
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
+from tests.peers.warm_peers import warm_peer
 
 HERE = Path(__file__).parent
 PYTHON = (sys.executable, str(HERE / "python_sdk_client.py"))
@@ -28,6 +29,10 @@ def order(
         revision=revision,
         transport=transport,
     )
+
+
+def warmed(command: tuple[str, ...]) -> tuple[str, ...]:
+    return warm_peer(*command) if command == PYTHON else command
 
 
 @pytest.mark.parametrize("revision", ERAS, ids=str)
@@ -48,7 +53,7 @@ def test_a_client_of_both_eras_finds_out_which_one_the_server_speaks(
     command: tuple[str, ...], transport: str, revision: Revision
 ) -> None:
     """As the newest revision tells it to: `server/discover` first, then `initialize`."""
-    wanted = order(command, "tools_call", revision, transport)
+    wanted = order(warmed(command), "tools_call", revision, transport)
     result = run_client(replace(wanted, env={"BOTH_ERAS": "1"}), lambda: False)
     assert [check.id for check in result.checks if check.status.is_bad] == [], result.stderr
     assert (result.revision, result.observed) == (revision, True)
@@ -67,7 +72,7 @@ connection that breaks ends the whole client."""
 )
 def test_sdk_clients_fail_what_they_are_known_to_fail(name: str, command: tuple[str, ...]) -> None:
     chosen = ("client-capabilities", "unknown-response", "disconnect-mid-call")
-    orders = [order(command, scenario, Revision.V2026_07_28) for scenario in chosen]
+    orders = [order(warmed(command), scenario, Revision.V2026_07_28) for scenario in chosen]
     for result in run_clients(orders, jobs=2, tell=lambda one: None, should_stop=lambda: False):
         found = {check.id for check in result.checks if check.status.is_bad}
         assert found == KNOWN.get((name, result.scenario), set()), (result.scenario, result.stderr)

@@ -19,6 +19,7 @@ from mcptest.suite.load import load_suites
 from mcptest.suite.model import ToolBlock
 from tests.differential.both_tools import BIN, BOUND, MCP_ASSERT
 from tests.e2e.driving import NPM, PEERS, Done, mcptest
+from tests.peers.warm_peers import warm_peer
 
 EXPLORED = Path(__file__).parents[1] / "e2e" / "explored.py"
 PAGE = Path(__file__).parents[2] / "docs" / "mcp-assert-differences.md"
@@ -57,9 +58,9 @@ def server(name: str, folder: Path) -> str:
         more = [str(folder)] if name == "filesystem" else []
         return shlex.join(["node", str(NPM / npm[name] / "dist" / "index.js"), *more])
     if name == "time":
-        return str(BIN / "mcp-server-time")
+        return shlex.join(warm_peer(str(BIN / "mcp-server-time")))
     if name == "python-sdk":
-        return f"{sys.executable} {PEERS / 'python_sdk_server.py'}"
+        return shlex.join(warm_peer(str(PEERS / "python_sdk_server.py")))
     return f"{sys.executable} -I -S {EXPLORED} {name}"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driving import NPM, PEERS, PYTHON_SDK, free_port, listening, mcptest
+from tests.peers.warm_peers import warm_peer
 
 pytestmark = pytest.mark.peer
 
@@ -183,6 +184,8 @@ def test_over_stdio_exactly_the_known_deviations_are_found_in_the_newest_revisio
     tmp_path: Path, command: tuple[str, ...], failures: Failing
 ) -> None:
     memory = f"MEMORY_FILE_PATH={tmp_path / 'memory.json'}"
+    if command[0] != "node":
+        command = warm_peer(*command)
     found = failing(tmp_path, shlex.join(command), "--env", memory)
     assert found == expected(failures)
 
@@ -193,7 +196,7 @@ def test_over_stdio_exactly_the_known_deviations_are_found_in_the_newest_revisio
 def test_the_python_sdk_drops_batches_where_the_revision_has_them(tmp_path: Path) -> None:
     found = failing(
         tmp_path,
-        shlex.join((*PYTHON_SDK, "stdio")),
+        shlex.join(warm_peer(*PYTHON_SDK, "stdio")),
         *("--spec-version", "2025-03-26"),
         *("--rule", "JSONRPC-006", "--rule", "RES-102", "--rule", "JSONRPC-005"),
     )
@@ -203,7 +206,7 @@ def test_the_python_sdk_drops_batches_where_the_revision_has_them(tmp_path: Path
 def test_the_python_sdk_asks_for_input_that_the_client_can_not_give(tmp_path: Path) -> None:
     found = failing(
         tmp_path,
-        shlex.join(ASKING),
+        shlex.join(warm_peer(*ASKING)),
         *("--spec-version", "2026-07-28", "--fixture", "asking_tool=ask"),
         *("--rule", "PROTO-017", "--rule", "PROTO-018", "--rule", "PROTO-010"),
     )

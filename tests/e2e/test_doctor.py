@@ -17,6 +17,7 @@ from mcptest.core.revision import Revision
 from mcptest.probe.compliance.site import Order
 from mcptest.transport.target import Target
 from tests.e2e.driving import NPM, PYTHON_SDK, Done, free_port, listening, mcptest
+from tests.peers.warm_peers import warm_peer
 from tests.rogues.gallery import CASES, command
 from tests.safety import hostile
 
@@ -320,9 +321,10 @@ def test_what_breaks_and_could_not_be_looked_at_again_is_not_taken_for_mended() 
 
 @pytest.mark.peer
 def test_the_python_sdk_is_ready_but_drops_batches() -> None:
-    done = doctor("--json", server=PYTHON_SDK)
+    server = warm_peer(*PYTHON_SDK)
+    done = doctor("--json", server=server)
     assert done.code == 0, done.said
-    done = doctor("--json", "--from", "2024-11-05", server=PYTHON_SDK, to="2025-03-26")
+    done = doctor("--json", "--from", "2024-11-05", server=server, to="2025-03-26")
     assert broken(done) == {"batches-received"}
 
 
