@@ -26,6 +26,7 @@ from tests.e2e.driving import (
     mcptest,
     wait_until,
 )
+from tests.peers.warm_peers import warm_peer
 
 EXPLORED = (sys.executable, "-I", "-S", str(Path(__file__).with_name("explored.py")))
 
@@ -396,6 +397,7 @@ def test_real_servers_are_in_health(name: str, tmp_path: Path) -> None:
     if name == "time" and not Path(command[0]).exists():
         pytest.skip("mcp-server-time is not installed")
     env = ("--env", f"MEMORY_FILE_PATH={tmp_path / 'memory.json'}")
+    command = command if name == "memory" else warm_peer(*command)
     done = mcptest("audit", "--json", *env, "--include-writes", "--", *command)
     report = json.loads(done.out)
     assert report["tool_count"] > 0

@@ -12,6 +12,7 @@ import pytest
 from mcptest.suite.load import load_suites
 from mcptest.suite.model import ToolBlock
 from tests.e2e.driving import NPM, PYTHON_SDK, mcptest
+from tests.peers.warm_peers import warm_peer
 
 EXPLORED = (sys.executable, "-I", "-S", str(Path(__file__).with_name("explored.py")))
 FILESYSTEM = ("node", str(NPM / "server-filesystem" / "dist" / "index.js"))
@@ -190,7 +191,8 @@ def test_files_in_the_way_are_never_touched(server: tuple[str, ...], tmp_path: P
 
 @pytest.mark.parametrize("name", ["demo", "python-sdk"])
 def test_suites_of_real_servers_pass_at_once(name: str, tmp_path: Path) -> None:
-    command = (sys.executable, "-m", "mcptest.servers.demo") if name == "demo" else PYTHON_SDK
+    demo = (sys.executable, "-m", "mcptest.servers.demo")
+    command = demo if name == "demo" else warm_peer(*PYTHON_SDK)
     folder = tmp_path / "evals"
     done = mcptest("init", str(folder), "--include-writes", "--", *command)
     assert done.code == 0, done.said

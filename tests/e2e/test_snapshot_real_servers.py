@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.driving import NPM
 from tests.e2e.snapshots_here import Desk, desk_in
+from tests.peers.warm_peers import warm_peer
 
 CLOCK = shutil.which("mcp-server-time", path=str(Path(sys.executable).parent))
 EVERYTHING = NPM / "server-everything" / "dist" / "index.js"
@@ -45,7 +46,7 @@ def kept(desk: Desk, command: tuple[str, ...], calls: dict[str, dict[str, Any]])
 @pytest.mark.skipif(CLOCK is None, reason="mcp-server-time is not installed")
 def test_a_clock_matches_later(desk: Desk) -> None:
     assert CLOCK is not None
-    files = kept(desk, (CLOCK,), {"get_current_time": {"timezone": "Europe/Zurich"}})
+    files = kept(desk, warm_peer(CLOCK), {"get_current_time": {"timezone": "Europe/Zurich"}})
     text = files["get_current_time"]
     assert '"datetime": "<timestamp>"' in text
     assert '"timezone": "Europe/Zurich"' in text
