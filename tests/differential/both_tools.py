@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,11 +15,13 @@ from typing import Any
 import yaml
 
 from tests.e2e.driving import NPM
+from tests.peers.warm_peers import warm_peer
 
 HERE = Path(__file__).parent
 FIXTURE = HERE / "fixture"
 BIN = Path(sys.executable).parent
 MCP_ASSERT = BIN / "mcp-assert"
+CLOCK = "mcp-server-time"
 BOUND = 150.0
 REFUSED = "REFUSED"
 """Not run, because the suite is wrong: what mcptest does where mcp-assert looks away."""
@@ -64,6 +67,8 @@ class Said:
 def said_by_both(cases: Sequence[Case], folder: Path) -> tuple[dict[str, Said], dict[str, Said]]:
     """What mcp-assert says and what mcptest says, by name."""
     write_suite(cases, folder / "suite")
+    if any(CLOCK in json.dumps(case.document) for case in cases):
+        _put_in_reach(folder / "bin", CLOCK)
     theirs, ours, complaints = run_both(folder / "suite", folder)
     for number, case in enumerate(cases):
         if f"{number:03}.yaml:" in complaints and case.name not in ours:
@@ -89,9 +94,19 @@ def run_both(suite: Path, folder: Path) -> tuple[dict[str, Said], dict[str, Said
             process.communicate()
 
 
+def _put_in_reach(folder: Path, name: str) -> None:
+    """A program of this name that starts fast: both tools start the server for each assertion."""
+    folder.mkdir()
+    program = folder / name
+    command = shlex.join(warm_peer(str(BIN / name)))
+    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    program.chmod(0o755)
+
+
 def _start(command: list[str], folder: Path) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if "DIFFERENTIAL" not in name}
-    environment["PATH"] = f"{BIN}{os.pathsep}{environment['PATH']}"
+    places = (str(folder / "bin"), str(BIN), environment["PATH"])
+    environment["PATH"] = os.pathsep.join(places)
     environment["DIFFERENTIAL_WORD"] = "hello"
     return subprocess.Popen(
         command,

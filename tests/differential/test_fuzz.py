@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.driving import BOUND, NPM, mcptest
+from tests.peers.warm_peers import warm_peer
 
 mcp_assert = pytest.importorskip("mcp_assert", reason="mcp-assert is not installed")
 BINARY = Path(mcp_assert.__file__).parent / "bin" / "mcp-assert"
@@ -91,7 +93,7 @@ def test_the_everything_server_is_classed_the_same() -> None:
 
 def test_mcp_server_time_is_classed_the_same() -> None:
     """With few inputs: it writes much to stderr, which mcp-assert does not read."""
-    server = str(Path(sys.executable).with_name("mcp-server-time"))
+    server = shlex.join(warm_peer(str(Path(sys.executable).with_name("mcp-server-time"))))
     before, now = theirs(server, "--runs", "4"), ours(server, "--runs", "4")
     assert tools_of(before) == tools_of(now) == {"get_current_time", "convert_time"}
     assert classes(before) == classes(now)

@@ -18,6 +18,7 @@ import pytest
 from tests.differential.both_tools import MCP_ASSERT
 from tests.differential.lint_nasty import NASTY, ONLY_OURS_IS_RIGHT
 from tests.e2e.driving import BOUND, NPM, PEERS, mcptest
+from tests.peers.warm_peers import warm_peer
 
 LISTER = Path(__file__).with_name("lister.py")
 BIN = Path(sys.executable).parent
@@ -140,7 +141,7 @@ def differs_as_documented(*command: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(REAL))
 def test_real_servers_get_the_same_findings(name: str) -> None:
-    differs_as_documented(*REAL[name])
+    differs_as_documented(*warm_peer(*REAL[name]))
 
 
 @pytest.mark.npm
