@@ -68,10 +68,19 @@ def failed(rule: str, *received: str, severity: Severity = Severity.SHOULD) -> R
 def test_an_sdk_is_recognised_by_all_of_its_signs_and_not_by_some() -> None:
     sdk = KNOWN.recognise(SHOWN)
     assert sdk is not None
-    assert (sdk.name, sdk.versions) == ("Sample SDK 1.x", "1.2.0 to 1.4.0")
+    assert sdk.behind(failed("JSONRPC-002", ""), "stdio") == FromSdk(
+        "Sample SDK 1.x", "1.2.0 to 1.4.0"
+    )
     for sign in SHOWN:
         assert KNOWN.recognise([sign]) is None
     assert KNOWN.recognise([("ping", SHOWN[1][1]), (UNKNOWN, SHOWN[0][1])]) is None
+
+
+def test_what_some_versions_do_is_put_down_to_those() -> None:
+    behaviour = Behaviour("JSONRPC-002", ("stdio",), "", ("1.4.0",))
+    sdk = KnownSdk("Sample SDK 1.x", ("1.2.0", "1.4.0"), (), (behaviour,))
+    assert sdk.behind(failed("JSONRPC-002", ""), "stdio") == FromSdk("Sample SDK 1.x", "1.4.0")
+    assert sdk.behind(failed("JSONRPC-002", ""), "http") is None
 
 
 @pytest.mark.parametrize(
@@ -147,10 +156,13 @@ def test_every_behaviour_in_the_file_was_measured_with_every_version_it_names() 
     measured = load_verdicts("minimal.json").configurations
     by_sdk = {server.sdk: server for server in minimal_servers()}
     for sdk in known_sdks().sdks:
+        assert all(set(one.measured) <= set(sdk.measured) for one in sdk.does)
         family = re.sub(r" (\d\.x|\(McpServer\)|\d\.x \(McpServer\))$", "", sdk.name)
         for version in sdk.measured:
             server = by_sdk[f"{family} {version}"]
             for one in sdk.does:
+                if one.measured and version not in one.measured:
+                    continue
                 assert one.rule in corpus_rules()
                 for transport in set(one.transports) & set(server.ways):
                     ((revision, found),) = measured[f"{server.name} {transport}"].items()

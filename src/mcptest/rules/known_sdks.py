@@ -37,6 +37,8 @@ class Behaviour(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transports: tuple[str, ...]
     received: str
     """What the answer that breaks the rule contains; empty where it is that nothing comes."""
+    measured: tuple[str, ...] = ()
+    """The versions that do it, oldest first, where not all of the SDK's do."""
 
     def explains(self, result: RuleResult, transport: str) -> bool:
         if result.id != self.rule or transport not in self.transports:
@@ -57,10 +59,13 @@ class KnownSdk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All of these have to be seen."""
     does: tuple[Behaviour, ...]
 
-    @property
-    def versions(self) -> str:
-        ends = dict.fromkeys((self.measured[0], self.measured[-1]))
-        return " to ".join(ends)
+    def behind(self, result: RuleResult, transport: str) -> FromSdk | None:
+        """This SDK in the versions that break the rule in just this way, if any does."""
+        for one in self.does:
+            if one.explains(result, transport):
+                versions = one.measured or self.measured
+                return FromSdk(self.name, " to ".join(dict.fromkeys((versions[0], versions[-1]))))
+        return None
 
 
 class KnownSdks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,7 +111,5 @@ def with_known_behaviour(judgement: Judgement, answers: Iterable[tuple[str, byte
 
 
 def _told(result: RuleResult, sdk: KnownSdk | None, transport: str, known: KnownSdks) -> RuleResult:
-    source = None
-    if sdk is not None and any(one.explains(result, transport) for one in sdk.does):
-        source = FromSdk(sdk.name, sdk.versions)
+    source = None if sdk is None else sdk.behind(result, transport)
     return msgspec.structs.replace(result, common=known.commonness(result.id), from_sdk=source)
