@@ -17,7 +17,6 @@ import msgspec
 
 from mcptest.core.message import ABSENT
 from mcptest.probe.compliance import rule_results
-from mcptest.probe.compliance.questions import Question
 from mcptest.rules.corpus.probes import placeholders_in
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.rules.corpus.registry import CorpusRule, Row
@@ -67,7 +66,7 @@ def _exchange_of(case: Case, row: Row) -> tuple[dict[str, Any] | None, dict[str,
     def watched(
         self: rule_results.Results,
         rule: CorpusRule,
-        question: Question,
+        question: Row,
         exchange: SeenExchange,
         proof: Any,
     ) -> Any:
