@@ -26,6 +26,11 @@ class Module:
         """Parsed when a test asks, not when the tests are collected."""
         return ast.parse(self.path.read_text())
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All of the tree: walking through it takes as long as parsing."""
+        return tuple(ast.walk(self.tree))
+
     @property
     def layer(self) -> str:
         """The package below `mcptest`, or nothing for the modules at its root."""
@@ -52,7 +57,7 @@ def modules() -> tuple[Module, ...]:
 
 def imports_of(module: Module) -> Iterator[tuple[int, str]]:
     """Line and full name of everything imported anywhere, in functions and for types too."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
@@ -63,6 +68,6 @@ def imports_of(module: Module) -> Iterator[tuple[int, str]]:
 
 
 def functions_of(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node

@@ -28,10 +28,7 @@ def test_the_house_does_not_grow_in_files_or_lines() -> None:
 
 def test_a_class_name_means_one_thing() -> None:
     names = Counter(
-        node.name
-        for module in modules()
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ClassDef)
+        node.name for module in modules() for node in module.nodes if isinstance(node, ast.ClassDef)
     )
     twice = sorted(name for name, count in names.items() if count > 1)
     assert len(twice) <= CLASS_NAMES_TWICE, twice
@@ -50,7 +47,7 @@ def test_imports_stand_at_the_top() -> None:
 def imports_in_functions(module: Module) -> int:
     found = {
         (node.lineno, node.col_offset)
-        for function in ast.walk(module.tree)
+        for function in module.nodes
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)

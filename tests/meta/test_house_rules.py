@@ -151,7 +151,7 @@ def test_clients_are_made_in_one_place() -> None:
         module.name
         for module in modules()
         if any(imported == name for _, imported in imports_of(module))
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Client"
     ]
     assert made == ["mcptest.session.live"]

@@ -39,12 +39,12 @@ def rules_named_in(module: Module) -> Iterator[str]:
     """Ids in texts of the code: not in docstrings, nor in what declares a rule."""
     left_out = set()
     declaring = {*DECLARING, *families_in(module)}
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             left_out.add(node.value)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in declaring:
             left_out |= {one for one in ast.walk(node) if isinstance(one, ast.Constant)}
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in left_out:
             yield from _ID.findall(node.value)
 

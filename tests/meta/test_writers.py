@@ -46,7 +46,7 @@ _WRITING_CALLS = {"write_text", "write_bytes", "copyfile", "copy2", "copytree"}
 
 def writes(module: Module) -> Iterator[int]:
     """The lines in which something is opened for writing, or written past `sys.stdout`."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Attribute) and node.attr in _WRITING_FLAGS:
             yield node.lineno
         if isinstance(node, ast.Call) and _is_writing(node):
@@ -55,12 +55,12 @@ def writes(module: Module) -> Iterator[int]:
 
 def _is_writing(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    owner = ast.unparse(call.func).removesuffix(f".{name}")
-    if name in _WRITING_CALLS or (name == "write" and owner in ("os", "sys.__stdout__")):
+    function = call.func.id if isinstance(call.func, ast.Name) else ""
+    if name in _WRITING_CALLS or function == "print":
         return True
-    if ast.unparse(call.func) == "print":
-        return True
-    if name in ("open", "fdopen") or ast.unparse(call.func) == "open":
+    if name == "write":
+        return ast.unparse(call.func) in ("os.write", "sys.__stdout__.write")
+    if name in ("open", "fdopen") or function == "open":
         modes = [one.value for one in (*call.args, *(k.value for k in call.keywords)) if _text(one)]
         return any(set(mode) <= set("rwaxbt+") and set(mode) & set("wax+") for mode in modes)
     return False
