@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from mcptest.core import safe_text
 from mcptest.core.errors import ExitCode
 from mcptest.core.judgement import Judgement
 from mcptest.core.results import Count, Proof, RunReport, Status, TestResult, derive
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Severity
-from mcptest.report import terminal
 from mcptest.report.audit import WORDS, AuditReport
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.facts import failures_first, gate_line, letter_of
@@ -392,7 +392,7 @@ _RIGHT = frozenset({"audit", "tools", "MUST", "time"})
 
 def _table(rows: Sequence[FleetServer], style: Style) -> Iterator[str]:
     cells = [cells_of(one) for one in rows]
-    widths = [max(map(terminal.cells, column)) for column in zip(HEADINGS, *cells, strict=True)]
+    widths = [max(map(safe_text.cells, column)) for column in zip(HEADINGS, *cells, strict=True)]
     yield style.paint(f"  {_padded(HEADINGS, widths)}  {HEADINGS[-1]}", "bold")
     for server, row in zip(rows, cells, strict=True):
         outcome = style.paint(row[-1], _COLOURS.get(server.outcome, "red"))
@@ -405,7 +405,7 @@ def _padded(row: Sequence[str], widths: Sequence[int]) -> str:
     """All but the outcome, which stands last."""
     cells = []
     for heading, text, width in list(zip(HEADINGS, row, widths, strict=True))[:-1]:
-        blanks = " " * (width - terminal.cells(text))
+        blanks = " " * (width - safe_text.cells(text))
         cells.append(blanks + text if heading in _RIGHT else text + blanks)
     return "  ".join(cells)
 

@@ -11,6 +11,7 @@ from typing import TextIO
 
 import msgspec
 
+from mcptest.core import safe_text
 from mcptest.core.safe_text import show
 from mcptest.report import terminal
 from mcptest.report.terminal import Style, say
@@ -50,7 +51,7 @@ def told_failure(name: str, reason: str, style: Style, width: int) -> list[str]:
     room = max(4, width - 1)
     shown, why = show(name, _NAME), show(reason, _NAME)
     whole = f"{shown}: {why}" if why else shown
-    if terminal.cells(whole) + 2 <= room or not why:
+    if safe_text.cells(whole) + 2 <= room or not why:
         return [f"{style.cross} {terminal.cut(whole, room - 2)}"]
     below = style.paint(terminal.cut(why, room - 4), "dim")
     return [f"{style.cross} {terminal.cut(shown, room - 2)}", f"    {below}"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from mcptest.core import safe_text
 from mcptest.core.results import Count, RunReport, Status, Suggestion, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report import terminal
@@ -89,7 +90,7 @@ def failed_lines(report: RunReport, style: Style) -> Iterator[str]:
 def _failure(name: str, result: TestResult, style: Style) -> Iterator[str]:
     line = f":{result.line}" if result.line else ""
     place = show(f"{result.file}{line}", 500) if result.file else ""
-    taken = terminal.cells(name) + terminal.cells(place) + 4
+    taken = safe_text.cells(name) + safe_text.cells(place) + 4
     beside = not style.colour or taken <= style.width
     first = _fitted(name, style, 2)
     yield from (f"  {style.paint(piece, 'bold')}" for piece in first[:-1])
@@ -178,7 +179,7 @@ def _lines(page: _Page) -> Iterator[str]:
     names = [_name(trials, page) for trials in tests]
     column = _PLAIN_NAME_COLUMN
     if page.colour:
-        longest = max(map(terminal.cells, names), default=0)
+        longest = max(map(safe_text.cells, names), default=0)
         column = max(20, min(longest, page.width - 12))
     failures = 0
     for trials, name in zip(tests, names, strict=True):
@@ -276,7 +277,7 @@ def _reliability_lines(page: _Page) -> Iterator[str]:
         return
     measured = reliability(page.report)
     names = [show(test.name, NAME) for test in measured.tests]
-    room = max([9, *(terminal.cells(name) for name in names)])
+    room = max([9, *(safe_text.cells(name) for name in names)])
     if page.colour:
         room = min(room, max(20, page.width - 42))
     header = f"{'Assertion':<{room}}  Trials  Passed  pass@k  pass^k"

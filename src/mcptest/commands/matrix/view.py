@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from mcptest.core import safe_text
 from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report import terminal
@@ -49,9 +50,9 @@ def _rows(report: RunReport) -> _Rows:
 
 def _table_lines(rows: _Rows, languages: Sequence[str], style: Style) -> Iterator[str]:
     titles = titles_of(rows).values()
-    widths = [max(terminal.cells(show(name, 20)), 5) for name in languages]
+    widths = [max(safe_text.cells(show(name, 20)), 5) for name in languages]
     room = max(12, max(style.width, 40) - sum(widths) - 2 * len(widths))
-    longest = max((terminal.cells(show(title, NAME)) for title in titles), default=0)
+    longest = max((safe_text.cells(show(title, NAME)) for title in titles), default=0)
     room = min(room, max(longest, 6))
     header = [_centred(show(name, 20), w) for name, w in zip(languages, widths, strict=True)]
     yield style.paint("  ".join([terminal.pad("", room), *header]).rstrip(), "bold")
@@ -78,8 +79,8 @@ def _total(rows: _Rows, language: str) -> str:
 
 
 def _centred(text: str, width: int, style: Style | None = None, colour: str = "") -> str:
-    left = (width - terminal.cells(text)) // 2
-    right = width - terminal.cells(text) - left
+    left = (width - safe_text.cells(text)) // 2
+    right = width - safe_text.cells(text) - left
     painted = style.paint(text, colour) if style is not None and text else text
     return " " * left + painted + " " * max(0, right)
 

@@ -21,6 +21,7 @@ from typing import Any, TextIO
 
 import msgspec
 
+from mcptest.core import safe_text
 from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report import terminal
@@ -223,7 +224,7 @@ class WatchScreen:
         """Nothing is going on until the next change or key."""
         segments = _counted(standing) + ([(KEYS, ("dim",))] if self._keys else [])
         # The keys stay to be seen: it is what happened last that has to fit in between.
-        room = self._width() - 1 - sum(terminal.cells(text) + 3 for text, _ in segments)
+        room = self._width() - 1 - sum(safe_text.cells(text) + 3 for text, _ in segments)
         if self._last and room > _LEAST_ROOM:
             last = (terminal.cut(self._last, room), ("dim",))
             segments.insert(len(segments) - self._keys, last)
@@ -294,7 +295,7 @@ class WatchScreen:
             if room < 1:
                 break
             fitted = terminal.cut(text, room)
-            room -= terminal.cells(fitted)
+            room -= safe_text.cells(fitted)
             parts.append(self._style.paint(fitted, *styles))
         self._block.draw([separator.join(parts)])
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import astuple
 
+from mcptest.core import safe_text
 from mcptest.core.judgement import (
     Event,
     GateResult,
@@ -81,7 +82,7 @@ class TextPage(Style, frozen=True):
 
         A part is a text of ours with its colour, or with none.
         """
-        line, used, comma = start, terminal.cells(start), ""
+        line, used, comma = start, safe_text.cells(start), ""
         for text, colour in parts:
             # A comma may follow.
             if used + len(comma) + len(text) >= self.room and used > 4:
@@ -360,7 +361,7 @@ def _rule(result: RuleResult, page: TextPage, also: str = "") -> Iterator[str]:
     name = page.paint(show(result.id, 40), "bold")
     colour = "red" if facts.is_broken(result) else "yellow"
     keyword = page.paint(result.severity.value, colour)
-    taken = 4 + terminal.cells(show(result.id, 40)) + 2 + len(result.severity.value) + 2
+    taken = 4 + safe_text.cells(show(result.id, 40)) + 2 + len(result.severity.value) + 2
     first, *rest = page.wrapped(show(result.title, facts.TITLE), taken)
     yield f"  {facts.sign_of(result, page)} {name}  {keyword}  {first}"
     yield from (" " * taken + line for line in rest)
@@ -402,7 +403,7 @@ def _sections(judgement: Judgement, page: TextPage) -> Iterator[str]:
     if grade is None or not grade.sections:
         return
     yield from page.heading("Sections")
-    column = max(terminal.cells(show(one.section, 24)) for one in grade.sections)
+    column = max(safe_text.cells(show(one.section, 24)) for one in grade.sections)
     for one in grade.sections:
         yield from _section(one, column, page)
 
