@@ -17,7 +17,6 @@ import sys
 import threading
 import time
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -529,6 +528,8 @@ def call_usable_tools(client: Client, tools: list[Obj]) -> None:
 
 def look_at_references(client: Client, tools: list[Obj]) -> None:
     if WRONG == "fetches-references":
+        import urllib.request  # takes an eighth of the time of a start, and only this needs it
+
         address = tools[0]["inputSchema"]["properties"]["profile"]["$ref"]
         urllib.request.urlopen(address).read()
 
