@@ -1,4 +1,4 @@
-"""A scenario that got no answer says what became of its request."""
+"""What a scenario makes of odd servers: no answer, and answers with more than they need."""
 
 from __future__ import annotations
 
@@ -25,3 +25,10 @@ def test_a_scenario_names_the_end_of_its_http_exchange(name: str, cause: str) ->
         )
     assert done.code == 1
     assert cause in done.out
+
+
+def test_an_empty_result_may_have_meta() -> None:
+    case = next(case for case in CASES if case.name == "wide-meta")
+    with peer_of(case, "stdio") as peer:
+        done = mcptest("conformance", "server", "--scenario", "ping", *peer.tail)
+    assert done.code == 0, done.out
