@@ -306,3 +306,18 @@ def test_a_member_of_another_type_is_refused(
 def test_a_null_counts_as_absent(result: dict[str, Any]) -> None:
     message = decode(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode())
     assert faults_of_answer(message, None, "tools/list") == Faults()
+
+
+def answer(number: int, items: int) -> bytes:
+    tools = [{"name": f"tool-{one}"} for one in range(items)]
+    result = {"tools": tools, "nextCursor": str(number)}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode()
+
+
+@pytest.mark.parametrize(("items", "is_shared"), [(20_000, True), (20, False)])
+def test_what_is_large_and_came_before_is_held_once(items: int, is_shared: bool) -> None:
+    first, second = (decode(answer(number, items)) for number in (1, 2))
+    assert (first.result["tools"] is second.result["tools"]) is is_shared
+    assert first.result["tools"] == second.result["tools"]
+    assert [one.id for one in (first, second)] == [1, 2]
+    assert [one.result["nextCursor"] for one in (first, second)] == ["1", "2"]
