@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 import tracemalloc
+from types import FrameType
 from typing import Any
 
 import msgspec
@@ -20,6 +22,7 @@ from mcptest.wire.json_text import (
     json_value,
     nesting_depth,
     read_json,
+    values_cost,
 )
 
 # Text that holds half a surrogate pair can't be written as UTF-8 at all.
@@ -147,6 +150,27 @@ def test_what_looks_like_values_inside_a_text_is_none() -> None:
     text = b'{"a":"' + b'[{,\\"]}:' * 1_000_000 + b'"}'
     assert not has_too_many_values(text)
     assert read_json(text)[1] == ()
+
+
+@pytest.mark.parametrize("kind", ["members", "texts"])
+def test_telling_texts_from_values_takes_few_steps(kind: str) -> None:
+    """Whatever a server sends is looked at in this way: a step for each text would be seconds."""
+    members = {f"example.com/{n}": n for n in range(100_000)}
+    raw = json.dumps(members if kind == "members" else [f"{one}," for one in members]).encode()
+    cost = values_cost(raw)
+    steps = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal steps
+        steps += 1
+
+    sys.setprofile(count)
+    try:
+        is_too_much = has_too_many_values(raw, cost - 1)
+    finally:
+        sys.setprofile(None)
+    assert not is_too_much
+    assert steps < 10_000
 
 
 def test_the_depth_limit_is_the_last_depth_that_is_read() -> None:

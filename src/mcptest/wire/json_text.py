@@ -219,8 +219,10 @@ _PLACE_COST = 8
 _FEW_MEMBERS = 8
 _MEMBER_COST = 90
 """Of each member beyond a few in every object: such an object has keys that no other has."""
-_TEXT_OR_NOT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"]++'
-_QUOTE, _COMMA, _COLON = b'",:'
+_TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
+_STRETCH = rb"(?s:" + _TEXT + rb'|[^"]{1,256}+){1,1000}+'
+"""As much as is looked at in one go: texts of any length, and not much between them."""
+_BETWEEN_TEXTS = rb"(?s:" + _TEXT + rb')|([^"]{1,256}+)'
 
 
 def has_too_many_values(raw: bytes, most: int = DEFAULT_LIMITS.values_bytes) -> bool:
@@ -237,25 +239,20 @@ def has_too_many_values(raw: bytes, most: int = DEFAULT_LIMITS.values_bytes) -> 
 
 
 def _takes_more(raw: bytes, most: int) -> bool:
-    """The same, with texts and keys told apart."""
-    quotes = objects = arrays = commas = colons = 0
-    for match in re.finditer(_TEXT_OR_NOT, raw, re.DOTALL):
-        start, end = match.span()
-        if raw[start] == _QUOTE:
-            quotes += 2
-            if quotes // 2 - colons > most // _TEXT_COST:
-                return True
-        elif end - start == 1:  # most of what stands between two texts
-            commas += raw[start] == _COMMA
-            colons += raw[start] == _COLON
-        else:
-            objects += raw.count(b"{", start, end)
-            arrays += raw.count(b"[", start, end)
-            commas += raw.count(b",", start, end)
-            colons += raw.count(b":", start, end)
-            if _values_cost(quotes, objects, arrays, commas, colons) > most:
-                return True
-    cost = _values_cost(quotes, objects, arrays, commas, colons)
+    """The same, with texts and keys told apart: by the stretch, as there may be a million texts."""
+    texts = objects = arrays = commas = colons = 0
+    find_between = re.compile(_BETWEEN_TEXTS).findall
+    for stretch in re.finditer(_STRETCH, raw):
+        pieces = find_between(raw, *stretch.span())
+        texts += pieces.count(b"")  # of a text nothing is kept
+        between = b"".join(pieces)
+        objects += between.count(b"{")
+        arrays += between.count(b"[")
+        commas += between.count(b",")
+        colons += between.count(b":")
+        if _values_cost(2 * texts, objects, arrays, commas, colons) > most:
+            return True
+    cost = _values_cost(2 * texts, objects, arrays, commas, colons)
     return cost + _members_cost(objects, colons) > most
 
 
