@@ -88,7 +88,10 @@ def test_a_server_that_says_nothing_is_left_at_its_limit_and_the_others_go_on(
     assert not is_alive(int(mark.read_text()))
 
 
-def test_the_start_of_a_process_is_part_of_the_time_for_its_server() -> None:
+def test_the_start_of_a_process_is_part_of_the_time_for_its_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_pool, "GRACE", BOUND)  # it is to say so itself
     order = FleetServerOrder(name="over", target=GONE, limit=0.01)
     found = judge_in_process(order)
     assert found.server.outcome is NOT_JUDGED
@@ -167,6 +170,33 @@ def test_a_defect_of_ours_is_said_without_secrets(monkeypatch: pytest.MonkeyPatc
     found = worker._found(order, lambda text: None, lambda found: None)
     assert found.server.outcome is NOT_JUDGED
     assert found.server.reason == "a defect of mcptest: RuntimeError: no such thing as ***"
+
+
+SAYS_NOTHING_AND_STAYS = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+sys.stdin.readline()
+os.close(1)
+time.sleep(100)
+"""
+
+
+def test_a_process_that_stays_after_its_last_word_is_ended_at_its_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = (sys.executable, "-c", SAYS_NOTHING_AND_STAYS)
+    monkeypatch.setattr(worker_pool, "_COMMAND", words)
+    monkeypatch.setattr(worker_pool, "_PATIENCE", BOUND)
+    began = time.monotonic()
+    found = judge_in_process(FleetServerOrder(name="a", target=GONE, limit=1.0))
+    assert time.monotonic() - began < BOUND
+    assert found.server.outcome is NOT_JUDGED
+    assert "SIGKILL" in found.server.reason
+
+
+def test_a_report_has_its_share_of_the_seconds_after_a_limit() -> None:
+    """A command ends five seconds after its limit, and the report takes some of them."""
+    assert worker_pool.GRACE + worker_pool._KILLING <= 3.0
 
 
 TELLS_AND_HANGS = """

@@ -67,11 +67,14 @@ def message_of(line: Line) -> WorkerMessage:
 
 # -- A process of ours that judges one server, seen by whoever started it ------------------------
 
-GRACE = 2.5
-"""Seconds after its own limit in which a process may still come to an end by itself."""
+GRACE = 1.0
+"""Seconds after its own limit in which a process may still come to an end by itself.
+
+It stops judging before its limit; what is left after this is for ending it and for the report.
+"""
 _PATIENCE = 5.0
-"""Seconds in which it may end what it started, when it is done or told to stop."""
-_KILLING = 5.0
+"""Seconds in which it may end what it started, when it is told to stop."""
+_KILLING = 2.0
 _QUIET_LOOKS = 3
 _LOOKING_UP = 0.2
 """Seconds between two looks whether we are to stop."""
@@ -184,8 +187,9 @@ class WorkerProcess:
     def end(self) -> None:
         """At the end of its stdin it ends what it started, and then itself; or it is killed."""
         self._pipes[0].close()
+        patience = _PATIENCE if self._is_stopped else self._until.within(_PATIENCE).remaining()
         try:
-            self._process.wait(0.0 if self._is_over else _PATIENCE)
+            self._process.wait(patience)
         except subprocess.TimeoutExpired:
             self._kill()
         self._process.wait()
