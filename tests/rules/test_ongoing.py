@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from mcptest.core.message import Message
@@ -11,7 +13,7 @@ from mcptest.rules.declaration import Check, Rule, Watching
 from mcptest.rules.judge import OngoingJudge, RuleTable, judge
 from mcptest.wire.capture_forms import SessionSource
 from mcptest.wire.envelope import decode
-from tests.rules.captures import full, handshake
+from tests.rules.captures import answer, ask, full, handshake
 from tests.rules.pairs import PAIRS
 
 TABLE = RuleTable(all_rules())
@@ -55,6 +57,26 @@ def test_findings_come_in_the_order_in_which_they_were_seen() -> None:
     places = [finding.record for _, finding in ongoing.broken_since()]
     assert places
     assert places == sorted(places, key=lambda place: -1 if place is None else place)
+
+
+def test_of_a_large_list_that_was_judged_nothing_is_held_but_its_step() -> None:
+    """A server may list megabytes again and again: two lists in memory would be one too many."""
+    many = 30_011  # as no other list here has
+    too_much = {"type": "object", "properties": {"one": {"const": ["part"] * many}}}
+    tool = {"name": "echo", "inputSchema": {"$ref": "#/nowhere", **too_much}}
+    tool["outputSchema"] = tool["inputSchema"]
+    lists = ([ask(n, "tools/list"), answer(n, {"tools": [tool]})] for n in range(2, 6))
+    source = full(handshake(server={"tools": {}}), *lists)
+    alive: list[int] = []
+
+    def read(raw: bytes) -> Message:
+        alive.append(sum(type(one) is list and len(one) == many for one in gc.get_objects()))
+        return decode(raw)
+
+    judge_on_the_way = OngoingJudge(source, TABLE, read=read)
+    judge_on_the_way.feed(source.records)
+    assert len(alive) > 10
+    assert max(alive) <= 1 + 2  # our own, and both schemas of the last list
 
 
 def failing(check: Check) -> Watching:

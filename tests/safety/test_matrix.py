@@ -32,6 +32,8 @@ HELD_ONCE = (
     "doctor/grandchild-goes-on-writing@stdio",
     "compliance run/grandchild-goes-on-writing@stdio",
     "doctor/wide-meta@stdio",
+    "compliance run/huge-const@stdio",
+    "property/long-property-names@stdio",
 )
 """Each was beyond 150 MB once, or almost."""
 RED_ONCE = (
@@ -46,7 +48,9 @@ RED_ONCE = (
     "audit/stopped-in-a-call@stdio",
     "compliance run/many-capabilities@stdio",
     "compliance run/wide-meta@stdio",
+    "fleet/wide-meta@stdio",
     "fleet/wider-meta@stdio",
+    "fleet/long-property-names@stdio",
 )
 """Each hanged, took too much, or was green or without a cause once."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from mcptest.wire.mcp_headers import (
     decode_header_value,
     encode_header_value,
     handshake_headers,
+    has_annotations,
     is_legal_session_id,
     stateless_headers,
 )
@@ -229,3 +231,28 @@ def test_a_response_is_sorted_by_status_and_type(
 )
 def test_a_session_id_is_visible_ascii(value: str, legal: bool) -> None:
     assert is_legal_session_id(value) is legal
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({}, False),
+        (True, False),
+        ({"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}, True),
+        ({"anyOf": [True, {"items": [{"x-mcp-header": 1}]}]}, True),
+        ({"properties": {"a": {"description": "x-mcp-header"}}}, False),
+    ],
+)
+def test_a_schema_has_annotations_wherever_they_stand(schema: Any, expected: bool) -> None:
+    assert has_annotations(schema) is expected
+
+
+def test_looking_for_annotations_copies_nothing() -> None:
+    schema = {"properties": {letter * 1_000_000: {"type": "string"} for letter in "abc"}}
+    tracemalloc.start()
+    try:
+        assert not has_annotations(schema)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000

@@ -29,6 +29,7 @@ from mcptest.rules.declaration import MESSAGES, Check, Watching, once_declared, 
 from mcptest.rules.protocol import LOG_LEVEL, LOG_LEVELS, declares, member_at
 from mcptest.rules.session import Step
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
+from mcptest.wire.json_text import mark_of
 
 _CACHED_SCHEMAS = 2_000
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -52,13 +53,15 @@ _Compiled: TypeAlias = dict[bytes, CompiledSchema | SchemaError]
 
 def _compiled(schema: Any, known: _Compiled) -> CompiledSchema | SchemaError:
     """Lists repeat themselves; a schema is compiled once."""
-    key = msgspec.json.encode(schema)
+    key = mark_of(msgspec.json.encode(schema))
     if key not in known:
         if len(known) >= _CACHED_SCHEMAS:
             known.clear()
         try:
             known[key] = CompiledSchema(schema)
         except SchemaError as error:
+            # without the frames that it came through, which hold the schema
+            error.__traceback__ = error.__cause__ = error.__context__ = None
             known[key] = error
     return known[key]
 
@@ -89,12 +92,7 @@ def structured_content_matches(check: Check) -> Watching:
     promised: dict[str, CompiledSchema | SchemaError] = {}
     while step := (yield):
         if step.method == "tools/list":
-            for _, tool in _tools(step):
-                name, schema = tool.get("name"), tool.get("outputSchema")
-                if isinstance(name, str) and schema is None:
-                    promised.pop(name, None)
-                elif isinstance(name, str) and len(promised) < DEFAULT_LIMITS.items:
-                    promised[name] = _compiled(schema, known)
+            _note_promises(step, promised, known)
             continue
         name = step.in_request("name")
         compiled = promised.get(name) if isinstance(name, str) else None
@@ -125,6 +123,18 @@ def structured_content_matches(check: Check) -> Watching:
             check.violated(step, told, expected, actual=misfit.reason, pointer=pointer)
 
 
+def _note_promises(
+    step: Step, promised: dict[str, CompiledSchema | SchemaError], known: _Compiled
+) -> None:
+    """The output schemas of a list. A function: nothing of the list is held until the next."""
+    for _, tool in _tools(step):
+        name, schema = tool.get("name"), tool.get("outputSchema")
+        if isinstance(name, str) and schema is None:
+            promised.pop(name, None)
+        elif isinstance(name, str) and len(promised) < DEFAULT_LIMITS.items:
+            promised[name] = _compiled(schema, known)
+
+
 def _is_exempt(result: dict[str, Any]) -> bool:
     is_final = result.get("resultType", "complete") == "complete"
     is_task = "task" in result and "content" not in result
@@ -141,24 +151,26 @@ def tool_schemas_are_valid(check: Check) -> Watching:
     """
     known: _Compiled = {}
     while step := (yield):
-        for place, tool in _tools(step):
-            for member in ("inputSchema", "outputSchema"):
-                schema = tool.get(member, ABSENT)
-                if schema is ABSENT:
-                    continue
-                compiled = _compiled(schema, known)
-                named = f"the {member} of {tool.get('name')!r}"
-                if isinstance(compiled, SchemaLimitError):
-                    check.unchecked(f"{named} can't be checked: {compiled}")
-                    continue
-                check.saw(step)
-                if isinstance(compiled, SchemaError):
-                    told, pointer = (
-                        f"{named} is not a valid schema",
-                        f"/result/tools/{place}/{member}",
-                    )
-                    expected = "a valid JSON Schema"
-                    check.violated(step, told, expected, actual=str(compiled), pointer=pointer)
+        _check_schemas(check, step, known)
+
+
+def _check_schemas(check: Check, step: Step, known: _Compiled) -> None:
+    """The schemas of a list. A function: nothing of the list is held until the next."""
+    for place, tool in _tools(step):
+        for member in ("inputSchema", "outputSchema"):
+            schema = tool.get(member, ABSENT)
+            if schema is ABSENT:
+                continue
+            compiled = _compiled(schema, known)
+            named = f"the {member} of {tool.get('name')!r}"
+            if isinstance(compiled, SchemaLimitError):
+                check.unchecked(f"{named} can't be checked: {compiled}")
+                continue
+            check.saw(step)
+            if isinstance(compiled, SchemaError):
+                told, pointer = f"{named} is not a valid schema", f"/result/tools/{place}/{member}"
+                expected = "a valid JSON Schema"
+                check.violated(step, told, expected, actual=str(compiled), pointer=pointer)
 
 
 @_tool_rule(

@@ -38,7 +38,7 @@ from mcptest.schema.combinations import (
 from mcptest.schema.cost import References, listed, mapping_of
 from mcptest.schema.texts import text_maker
 from mcptest.schema.validation import CompiledSchema, SchemaError
-from mcptest.wire.json_text import spelled
+from mcptest.wire.json_text import mark_of, spelled
 
 _ATTEMPTS: Final = 40
 _TOO_LARGE: Final = 3
@@ -88,7 +88,7 @@ def generator_of(schema: Any, effort: Effort | None = None) -> Generator | None:
     """
     if cancellation.is_over():
         return None
-    key = spelled(schema) if effort is None else b""
+    key = mark_of(spelled(schema)) if effort is None else b""
     if key in _generators:
         return _generators[key]
     try:
@@ -156,7 +156,7 @@ class Generator:
 
     def part(self, schema: Any, depth: int) -> _Part:
         """`depth`: how many references that lead back to themselves were followed."""
-        key = (spelled(schema), depth)
+        key = (mark_of(spelled(schema)), depth)
         found = self._parts.get(key)
         if found is None:
             if len(self._parts) > _MOST_PARTS:

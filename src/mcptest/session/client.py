@@ -25,7 +25,7 @@ from mcptest.session.meeting import Manner, Meeting, Met
 from mcptest.session.pages import LIST_MEMBERS, EndlessPages, distinct, walk_pages
 from mcptest.transport.base import Sink, Transport, is_clogged
 from mcptest.wire.envelope import Faults, faults_of_answer
-from mcptest.wire.mcp_headers import ANNOTATION
+from mcptest.wire.mcp_headers import has_annotations
 
 # -- Tools whose arguments travel as HTTP headers too --------------------------------------------
 
@@ -44,7 +44,7 @@ class HeaderSchemas:
         tools = result.get("tools")
         for tool in tools if isinstance(tools, list) else ():
             schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-            if isinstance(schema, dict) and ANNOTATION in str(schema):
+            if isinstance(schema, dict) and has_annotations(schema):
                 self._schemas[str(tool.get("name"))] = schema
 
     def of(self, method: str, params: Params) -> Mapping[str, Any] | None:

@@ -157,6 +157,8 @@ class Tape:
         """The facts that are always kept."""
         if type(record) is Frame:
             self.bytes_seen += len(record.raw)
+            if len(record.raw) > _LARGEST_READ:
+                self.forget_large()  # before this one is read, which then takes its place
             if record.sender == "server":
                 self.has_spoken = True
                 self.largest = max(self.largest, len(record.raw))

@@ -104,6 +104,15 @@ def spelled(value: Any) -> bytes:
         return repr(value).encode("utf-8", "backslashreplace")
 
 
+def mark_of(written: bytes) -> bytes:
+    """What stands for a text in a table, which so holds no second copy of a long one."""
+    if len(written) <= _FEW:
+        return written
+    import hashlib
+
+    return hashlib.sha256(written).digest()
+
+
 def duplicate_keys(raw: bytes, value: Any) -> tuple[str, ...]:
     """Keys that occur twice in one object of `raw`, whose decoded form is `value`."""
     try:

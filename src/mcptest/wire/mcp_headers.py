@@ -41,6 +41,21 @@ class Annotation(NamedTuple):
     type: Any
 
 
+def has_annotations(input_schema: Any) -> bool:
+    """Whether there is any. Nothing is copied: a schema may have megabytes."""
+    parts = [input_schema]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            if ANNOTATION in part:
+                return True
+            part = part.values()
+        elif not isinstance(part, list):
+            continue
+        parts += (one for one in part if isinstance(one, dict | list))
+    return False
+
+
 def header_annotations(input_schema: Any) -> list[Annotation]:
     """Every annotation in a schema, the misplaced ones too."""
     return [
