@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -225,3 +227,25 @@ def test_a_command_that_holds_a_secret_is_not_written_at_all() -> None:
     text = starter_yaml(Starter("tool", "echo"), written_server(hidden), "t")
     assert "topsecretvalue" not in text
     assert "--server" in text
+
+
+def test_many_files_are_brought_to_the_disk_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One by one, those of a server with hundreds of tools would outlast the limit of a command."""
+    both = threading.Barrier(2, timeout=20)
+    fsync = os.fsync
+    waited: list[int] = []
+
+    def slowly(descriptor: int) -> None:
+        if len(waited) < 2:
+            waited.append(descriptor)
+            both.wait()
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", slowly)
+    starters = [Starter("tool", "echo", {"n": number}) for number in range(20)]
+    placed = place_starters(tmp_path / "made", starters, SERVER)
+    assert [one.how for one in placed] == ["created"] * 20
+    assert len({one.file for one in placed}) == 20
+    assert len([*(tmp_path / "made").glob("*.yaml")]) == 20

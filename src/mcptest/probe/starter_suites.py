@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ from mcptest.transport.files import put_file
 from mcptest.transport.target import Target
 
 _MADE_UP = "put in real values"
+_WRITTEN_AT_ONCE = 16
 
 
 def starters_of_offer(
@@ -154,15 +156,19 @@ def place_files(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"can't write into {folder}: {error.strerror}") from None
-    placed = []
-    for file, text in files:
-        if file.how != "left out":
-            existed = os.path.lexists(folder / file.file)
-            if not put(folder / file.file, text.encode(), overwrite=overwrite):
-                file = replace(file, how="kept", reason="it exists already")  # noqa: PLW2901 - as it is now
-            elif existed:
-                file = replace(file, how="replaced")  # noqa: PLW2901 - as it is now
-        placed.append(file)
+
+    def place(one: tuple[PlacedFile, str]) -> PlacedFile:
+        file, text = one
+        if file.how == "left out":
+            return file
+        existed = os.path.lexists(folder / file.file)
+        if not put(folder / file.file, text.encode(), overwrite=overwrite):
+            return replace(file, how="kept", reason="it exists already")
+        return replace(file, how="replaced") if existed else file
+
+    # Each waits for the disk, which takes several at once: hundreds would take seconds.
+    with ThreadPoolExecutor(_WRITTEN_AT_ONCE) as threads:
+        placed = list(threads.map(place, files))
     if any(one.how in ("created", "replaced") for one in placed):
         place_schema(folder)
     return placed

@@ -131,6 +131,8 @@ def _keep_answers(
         options += [] if started else [f"--server={target.url}"]
         command = target.command if started else ()
     try:
+        if limit is not None and limit.expired:
+            raise Stopped
         return keep_first_answers(arguments.folder, options, command, limit)
     except Stopped:
         if limit is None or not limit.expired:
