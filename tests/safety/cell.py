@@ -367,11 +367,14 @@ def drive_http_proxy(words: list[str], site: Site, latest: float, patience: floa
 
 
 def post_all(url: str, watched: Watched, patience: float) -> None:
-    """Post each message and read its answer, for so long together; without one it has enough."""
+    """Post each message and read its answer, for so long each; without one it has enough.
+
+    Each: on a busy machine the others would leave a call no time in which it could be answered.
+    """
     where, headers = urlsplit(url), b""
-    until = time.monotonic() + patience
     for number, lines in session("echo"):
         answers = b""
+        until = time.monotonic() + patience
         for line in lines:
             head = (
                 f"POST {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n"
