@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -128,3 +129,25 @@ def test_when_the_time_is_up_nothing_more_is_looked_for(tmp_path: Path) -> None:
         read(path),
     )
     assert found == [*whole[:100], *whole[-5:]]
+
+
+def test_whoever_reads_slowly_gets_only_the_beginning_and_the_end(tmp_path: Path) -> None:
+    """In the middle of a block, too: a page has to be made in time on a busy machine."""
+    asked = [one for _ in range(500) for one in (CALL, ANSWER)]
+    path = written(tmp_path / "a.jsonl", [OPENED, *asked, Closed()])
+    late = threading.Event()
+
+    class Watched(Deadline, frozen=True):
+        @property
+        def expired(self) -> bool:
+            return late.is_set()
+
+    places = []
+    for source in open_capture(path, msgspec.structs.replace(SMALL, until=Watched(0.0, 1.0))):
+        for place, _ in source.records:
+            places.append(place)
+            if place == 105:
+                late.set()
+    assert places[:106] == list(range(106))
+    assert places[-5:] == list(range(1002 - 5, 1002))
+    assert len(places) < 106 + 5 + 5

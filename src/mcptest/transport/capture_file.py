@@ -230,8 +230,7 @@ class _ExcerptLines(Iterator[bytes]):
     def _choose(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in blocks:
             self._left_to_search -= len(block)
-            if self._excerpt.until is not None and self._excerpt.until.expired:
-                self._left_to_search = 0
+            self._heed_time()
             count = block.count(b"\n") + (not block.endswith(b"\n"))
             if self._is_flood(block, count):
                 self._pass_over(block, count)
@@ -246,10 +245,16 @@ class _ExcerptLines(Iterator[bytes]):
                 elif self._is_chosen(line):
                     self._leave_out_end()
                     yield line
+                    self._heed_time()  # whoever took it may have taken long
                 else:
                     self._put_off(line)
                 self._place += 1
         yield from self._end
+
+    def _heed_time(self) -> None:
+        """Once it is late, nothing more is looked for."""
+        if self._excerpt.until is not None and self._excerpt.until.expired:
+            self._left_to_search = 0
 
     def _pass_over(self, block: bytes, count: int) -> None:
         """Only what may turn out to be the end is taken to pieces."""
