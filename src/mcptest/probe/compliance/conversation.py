@@ -189,7 +189,7 @@ def _params(check: SentCheck, lifecycle: Lifecycle, revision: Revision) -> dict[
 if TYPE_CHECKING:
     from mcptest.probe.compliance.site import Site
 
-BODY_KEPT = MEBIBYTE
+BODY_KEPT = 256 * 1024
 """Of a response's body: no check looks further into one, and each exchange keeps its own."""
 
 

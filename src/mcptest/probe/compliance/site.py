@@ -338,7 +338,7 @@ class Site:
         """
         if self.transport != "stdio":
             return True
-        large = any(one.tape.largest > BODY_KEPT for one in tuple(self.conversations))
+        large = any(one.tape.largest > MEBIBYTE for one in tuple(self.conversations))
         self._says_much = self._says_much or large
         return self._says_much
 
