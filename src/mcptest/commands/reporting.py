@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -139,23 +139,35 @@ def conclude(
     since: str = "",
     nothing: str = "",
     saved: Saved | None = None,
+    page: Callable[[], bytes] | None = None,
+    lost: Sequence[str] = (),
     **shown: bool,
 ) -> int:
     """Print the report and write the files; gives the exit code.
 
     `repeat` gives the command for a failure that names none; `in_step_summary` adds the markdown to
     the summary that GitHub Actions shows of a step; `since` is when the command began, for a report
-    that does not say; `nothing` is said where there was nothing to look at; `shown` are further
-    words for the text, where options of the command change it.
+    that does not say; `nothing` is said where there was nothing to look at; `page` makes the page,
+    where the command knows which captures are its own; `lost` says what else could not be written;
+    `shown` are further words for the text, where options of the command change it.
     """
-    unwritten = write_files(arguments, report, lambda: _as_html(arguments, report, since))
+    page = page or partial(_as_html, arguments, report, since)
+    unwritten = [*lost, *write_files(arguments, report, page)]
     if in_step_summary:
         unwritten += append_to_step_summary(report.as_markdown())
     code = code_with_reports(arguments, report.code, unwritten)
     # After the files: the verdict knows what became of them.
-    print_report(arguments, report, {"code": code, "notes": unwritten, "repeat": repeat}, **shown)
+    wanted = "json" if arguments.json else arguments.format
+    if wanted == "text":
+        _say_text(arguments, report, **shown)
+    else:
+        told = {"code": code, "notes": unwritten, "repeat": repeat}
+        say_json(sys.stdout, page() if wanted == "html" else rendered(wanted, report, **told))
+    sys.stdout.flush()
     tell_unwritten(arguments, unwritten)
-    if report.code is ExitCode.NOTHING_MATCHED and nothing:
+    if code == ExitCode.INTERRUPTED:
+        sys.stderr.write("mcptest: interrupted\n")
+    elif report.code is ExitCode.NOTHING_MATCHED and nothing:
         sys.stderr.write(f"mcptest: {nothing}\n")
     return code if saved is None else max(saved.tell(arguments), code)
 
@@ -169,23 +181,12 @@ def write_files(
     return write_all((getattr(arguments, name, None), made[name]) for name in FORMS)
 
 
-def print_report(
-    arguments: argparse.Namespace, report: Report, told: Mapping[str, Any] = {}, **shown: bool
-) -> None:
-    """In the form that `--format` names, on stdout. `told` is what `rendered` is told besides."""
-    wanted = "json" if arguments.json else arguments.format
-    if wanted != "text":
-        say_json(sys.stdout, rendered(wanted, report, **told))
-    elif getattr(arguments, "quiet", False) and not report.failed:
-        say(sys.stdout, report.in_words() + "\n")
-    else:
-        say_lines(arguments, report, **shown)
-    sys.stdout.flush()
-
-
-def say_lines(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:
+def _say_text(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:
     """The text for a person, on stdout."""
     quiet = getattr(arguments, "quiet", False)  # which the rules over captures do not have
+    if quiet and not report.failed:
+        say(sys.stdout, report.in_words() + "\n")
+        return
     words = {"verbose": arguments.verbose, "quiet": quiet, "width": columns(100)}
     style = Style.of(sys.stdout, no_color=arguments.no_color, **words)
     for line in report.lines(style, **shown):

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from mcptest import __version__
-from mcptest.commands.command_line import repeat_line, server_options
+from mcptest.commands.command_line import options_again, repeat_line, server_options
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     duration,
@@ -28,15 +28,9 @@ from mcptest.commands.options import (
     startup_of,
     wanted_revision,
 )
-from mcptest.commands.reporting import (
-    captures_for_html,
-    code_with_reports,
-    print_report,
-    say_unwritten,
-    write_files,
-)
-from mcptest.commands.server_options import ended_before_meeting, out_of_time
-from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
+from mcptest.commands.reporting import captures_for_html, conclude
+from mcptest.commands.server_options import ended_before_meeting, ending_for_people, out_of_time
+from mcptest.core.errors import ExitCode, PeerError, UsageError
 from mcptest.core.judgement import (
     CUT_SHORT,
     SCORECARD_FORMAT,
@@ -71,7 +65,6 @@ from mcptest.report.scorecards import (
     save_history,
     save_scorecard,
 )
-from mcptest.report.terminal import say_json
 from mcptest.rules.corpus.known_failures import (
     KnownFailures,
     hold_against,
@@ -102,17 +95,21 @@ def judge_live(arguments: argparse.Namespace) -> int:
         # Until the reports are written: a signal must not cost them.
         with stopping_on_signals() as stop:
             stop.limit = limit_of(arguments)
-            try:
+            with ending_for_people(arguments, stop):
                 report, graded = _judge(arguments, case, standards, stop)
-            except McptestError as error:
-                raise error.masked(redaction.text) from None
             lost = [] if _is_cut_short(report.judgements) else [*standards.keep(report, graded)]
-            code = publish(arguments, report, lost, captures_lent=lent)
-    if code == ExitCode.INTERRUPTED:
-        sys.stderr.write("mcptest: interrupted\n")
-    elif code == ExitCode.NOTHING_MATCHED:
-        sys.stderr.write("mcptest: nothing was judged: no rule was observed, and no gate asked\n")
-    return code
+            shown = report
+            if lent:  # the captures are gone at the end, and only the page shows what is in them
+                uncaptured = (replace(one, captures=()) for one in report.judgements)
+                shown = replace(report, judgements=tuple(uncaptured))
+            nothing = "nothing was judged: no rule was observed, and no gate asked"
+            page = partial(_as_html, report)
+            return conclude(arguments, shown, nothing=nothing, page=page, lost=lost)
+
+
+def _as_html(report: ComplianceReport) -> bytes:
+    captures = (path for one in report.judgements for path in one.captures)
+    return page_of(report, captures, name="mcptest compliance run", by_rules=False)
 
 
 def _judge(
@@ -222,21 +219,15 @@ def fixtures_of(arguments: argparse.Namespace) -> dict[str, str]:
     return given
 
 
+_ASKED_AGAIN = ("allow_tool", "fixture", "registry", "timeout", "startup_timeout")
+
+
 def repeat_command(arguments: argparse.Namespace, revision: str = "") -> str:
     """This command line again, without secrets, to which ` --rule ID` can be appended."""
-    words = ["mcptest", "compliance", "run"]
-    if arguments.from_suite is not None:
-        words += ["--from-suite", str(arguments.from_suite)]
+    words = ["mcptest", "compliance", "run", *options_again(arguments, "from_suite")]
     words += server_options(arguments)
-    if revision:
-        words += ["--spec-version", revision]
-    for option in ("allow_tool", "fixture"):
-        for value in getattr(arguments, option):
-            words += [f"--{option.replace('_', '-')}", value]
-    for option, usual in (("registry", None), ("timeout", "30s"), ("startup_timeout", None)):
-        value = getattr(arguments, option)
-        if value != usual:
-            words += [f"--{option.replace('_', '-')}", str(value)]
+    words += ["--spec-version", revision] if revision else []
+    words += options_again(arguments, *_ASKED_AGAIN)
     return redaction.masker.text(repeat_line(words, arguments))
 
 
@@ -464,38 +455,3 @@ def standards_of(arguments: argparse.Namespace, case: ComplianceCase) -> Standar
         used = BaselineInUse(path, known, read_history(history_beside(path)), anew)
     before = earlier_scorecard(delta.against) if delta is not None else None
     return Standards(arguments, before, used)
-
-
-# -- Printing and writing what was found: one path that is bad costs one report ------------------
-
-
-def publish(
-    arguments: argparse.Namespace,
-    report: ComplianceReport,
-    lost: Sequence[str] = (),
-    *,
-    captures_lent: bool = False,
-) -> int:
-    """Print and write everything that was asked for; gives the exit code.
-
-    `lost` says what else could not be written. `captures_lent`: they are gone at the end, and only
-    the page shows what is in them.
-    """
-    shown = report
-    if captures_lent:
-        uncaptured = (replace(one, captures=()) for one in report.judgements)
-        shown = replace(report, judgements=tuple(uncaptured))
-    unwritten = [*lost, *write_files(arguments, shown, partial(_as_html, report))]
-    code = code_with_reports(arguments, report.exit_code, unwritten)
-    known = {"notes": (*report.notes, *unwritten), "exit_code": code}
-    if arguments.format == "html" and not arguments.json:
-        say_json(sys.stdout, _as_html(replace(report, **known)))
-    else:
-        print_report(arguments, replace(shown, **known), {"code": code})
-    say_unwritten(unwritten)
-    return code
-
-
-def _as_html(report: ComplianceReport) -> bytes:
-    captures = (path for one in report.judgements for path in one.captures)
-    return page_of(report, captures, name="mcptest compliance run", by_rules=False)

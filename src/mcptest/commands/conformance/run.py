@@ -23,20 +23,13 @@ from mcptest.commands.command_line import repeat_line, server_options
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     duration,
-    is_for_a_program,
     pairs,
     server_words,
     startup_of,
     wanted_jobs,
     wanted_revision,
 )
-from mcptest.commands.reporting import (
-    code_with_reports,
-    print_report,
-    say_lines,
-    tell_unwritten,
-    write_files,
-)
+from mcptest.commands.reporting import conclude, tell_unwritten, write_files
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision, parse_revision
@@ -451,21 +444,15 @@ def publish(
     captures = [one.capture for one in report.results if one.capture]
     name = f"mcptest conformance {report.side.value}"
     report, unkept = _with_kept_captures(arguments, report, captures_lent=captures_lent)
-    unreachable = _unreachable(report)
     page = partial(page_of, whole, captures, name=name, by_rules=False)
-    unwritten = [*unkept, *write_files(arguments, report, page)]
-    code = code_with_reports(arguments, report.code, unwritten)
-    if unreachable is None and not is_for_a_program(arguments):
-        say_lines(arguments, report)
-    elif unreachable is None or arguments.json:  # the verdict knows what became of the files
-        print_report(arguments, report, {"code": code, "notes": unwritten})
-    tell_unwritten(arguments, unwritten)
+    unreachable = _unreachable(report)
+    if unreachable is not None and not arguments.json:
+        tell_unwritten(arguments, [*unkept, *write_files(arguments, report, page)])
+        raise unreachable
+    nothing = "nothing was judged: no scenario could be observed"
+    code = conclude(arguments, report, nothing=nothing, page=page, lost=unkept)
     if unreachable is not None:
         raise unreachable
-    if code == ExitCode.INTERRUPTED:
-        sys.stderr.write("mcptest: interrupted\n")
-    elif code == ExitCode.NOTHING_MATCHED:
-        sys.stderr.write("mcptest: nothing was judged: no scenario could be observed\n")
     return code
 
 

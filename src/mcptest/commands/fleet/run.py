@@ -172,13 +172,10 @@ def _progress(
 
 
 def _report(arguments: argparse.Namespace, report: FleetReport) -> int:
-    code = conclude(arguments, report)
-    if report.exit_code == ExitCode.INTERRUPTED:
-        sys.stderr.write("mcptest: interrupted\n")
-    elif report.exit_code == ExitCode.NOTHING_MATCHED:
-        why = "all are disabled" if report.servers else "the map is empty"
-        sys.stderr.write(f"mcptest: {show(report.config, 200)} has no server to judge: {why}\n")
-    elif report.exit_code == ExitCode.UNREACHABLE and not is_for_a_program(arguments):
+    why = "all are disabled" if report.servers else "the map is empty"
+    nothing = f"{show(report.config, 200)} has no server to judge: {why}"
+    code = conclude(arguments, report, nothing=nothing)
+    if report.exit_code == ExitCode.UNREACHABLE and not is_for_a_program(arguments):
         sys.stderr.write("mcptest: no server could be reached\n")
     return code
 
