@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from mcptest.core.results import Status
 from mcptest.core.results import TestResult as Result
 from mcptest.probe.suites.suite_run import Found, Pool
+from mcptest.report.progress import Progress, ticking
 from mcptest.session.connection import Stopped
 
 WAIT = 20.0
@@ -219,5 +221,6 @@ def test_what_is_done_at_last_is_done_once_while_the_last_server_leaves() -> Non
 
 def test_a_tick_comes_while_there_is_nothing_to_tell() -> None:
     gate = threading.Event()
-    pool = Pool([Script(0, [], gate=gate)], 1, tick=gate.set)
-    assert numbers(list(pool.results())) == [0]
+    progress = Mock(spec=Progress, is_live=True, tick=gate.set)
+    with ticking(progress):
+        assert numbers(list(Pool([Script(0, [], gate=gate)], 1).results())) == [0]

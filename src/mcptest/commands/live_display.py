@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -18,19 +18,10 @@ from mcptest.report.terminal import Style
 from mcptest.transport.interrupt import last_words
 
 
-@contextlib.contextmanager
-def live_progress(arguments: argparse.Namespace, total: int) -> Iterator[Progress]:
-    """For a command whose waits are too deep down to move a clock: a thread does that."""
-    with _display(arguments, total) as progress, ticking(progress):
-        yield progress
-
-
 class LiveRun(msgspec.Struct, frozen=True):
     """The display of a run of suites."""
 
     _progress: Progress
-    tick: Callable[[], None] | None
-    """None where nobody looks: then the run need not wake up for it."""
 
     def begins(self, item: Numbered) -> None:
         """Any thread may say so; it only writes it down."""
@@ -47,12 +38,12 @@ class LiveRun(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def live_run(arguments: argparse.Namespace, total: int) -> Iterator[LiveRun]:
-    with _display(arguments, total, verbose=arguments.verbose) as progress:
-        yield LiveRun(progress, progress.tick if progress.is_live else None)
+    with live_progress(arguments, total, verbose=arguments.verbose) as progress:
+        yield LiveRun(progress)
 
 
 @contextlib.contextmanager
-def _display(
+def live_progress(
     arguments: argparse.Namespace, total: int, *, verbose: bool = False
 ) -> Iterator[Progress]:
     """Erased at the end, also for one who is told to go twice and leaves without another word."""
@@ -63,11 +54,11 @@ def _display(
     if shown:
         last_words.append(_erase)
     try:
-        yield progress
+        with ticking(progress):
+            yield progress
     finally:
         if shown:
             last_words.remove(_erase)
-        progress.close()
 
 
 def _erase() -> None:

@@ -266,7 +266,6 @@ def _run_tests(run: WantedRun, settings: Settings) -> RunReport:
             live.ended,
             meanwhile=_import_what_checks,
             at_last=_import_what_reports,
-            tick=live.tick,
         )
 
 

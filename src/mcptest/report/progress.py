@@ -312,7 +312,7 @@ class Progress:
             self._untold += lines
 
 
-# -- Time for a display whose run waits too deep down to tell it ---------------------------------
+# -- Time for a display: whatever runs waits too deep down to move a clock -----------------------
 
 _BETWEEN_TICKS = 0.25
 

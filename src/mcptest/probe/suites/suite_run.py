@@ -363,7 +363,6 @@ def group_key(item: Numbered, settings: Settings) -> object:
 _CLOSERS = 8
 PATIENCE = 5.0
 """Seconds that everything may take to come to its end after an interrupt."""
-_BETWEEN_TICKS = 0.1
 _HANDS_OFF = 0.01
 """Before anything else is done beside the servers, the first requests go out, and the last servers
 are told to leave."""
@@ -383,13 +382,11 @@ class Pool:
         workers: int,
         ahead: int = 1,
         enough: Callable[[TestResult], bool] = lambda result: False,
-        tick: Callable[[], None] | None = None,
         at_last: Callable[[], None] | None = None,
     ) -> None:
         """`enough` says of a result whether any further job is wanted after it.
 
-        `tick` is called every now and then by whoever reads the results and has none yet, `at_last`
-        once, when there is nothing to wait for but servers that leave.
+        `at_last` is called once, when there is nothing to wait for but servers that leave.
         """
         self._todo: deque[Job] = deque(jobs)
         self._ready: deque[tuple[Job, bool]] = deque()
@@ -397,7 +394,6 @@ class Pool:
         self._preparing = 0
         self._ahead = ahead
         self._enough = enough
-        self._tick = tick
         self._at_last = at_last
         self._at_work = 0
         self._over = False
@@ -448,7 +444,9 @@ class Pool:
             except queue.Empty:
                 if limit is not None and limit.expired:
                     return
-                self._meanwhile()
+                if self._at_last is not None and not self._at_work:
+                    at_last, self._at_last = self._at_last, None
+                    at_last()
                 continue
             if isinstance(found, bool):
                 self._done += 1
@@ -464,20 +462,9 @@ class Pool:
 
     def _patience(self, limit: Deadline | None) -> float | None:
         left = limit.remaining() if limit else None
-        if self._at_last is not None and not self._at_work:
-            patience = _HANDS_OFF
-        elif self._tick is not None:
-            patience = _BETWEEN_TICKS
-        else:
+        if self._at_last is None or self._at_work:
             return left
-        return patience if left is None else min(left, patience)
-
-    def _meanwhile(self) -> None:
-        if self._at_last is not None and not self._at_work:
-            at_last, self._at_last = self._at_last, None
-            at_last()
-        elif self._tick is not None:
-            self._tick()
+        return _HANDS_OFF if left is None else min(left, _HANDS_OFF)
 
     def forget_the_rest(self) -> None:
         """Begin no further job and no further test; what is running is finished."""
@@ -591,13 +578,11 @@ def run_suite(
     on_result: Callable[[TestResult], None] = lambda result: None,
     meanwhile: Callable[[], None] = lambda: None,
     at_last: Callable[[], None] | None = None,
-    tick: Callable[[], None] | None = None,
 ) -> RunReport:
     """Run everything and give the report. A stop gives what was finished, marked as such.
 
     `meanwhile` is called when the first servers take their time to start and leave us a core,
-    `at_last` while the last ones take theirs to leave, `tick` every now and then while there is
-    nothing to tell.
+    `at_last` while the last ones take theirs to leave.
     """
     began = time.monotonic()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -611,7 +596,6 @@ def run_suite(
         workers,
         ahead=max(1, workers // 2),
         enough=lambda result: options.fail_fast and result.status is Status.FAIL,
-        tick=tick,
         at_last=at_last,
     )
     last_run = LastRun()
