@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 
 import pytest
+from msgspec.structs import replace
 
 from mcptest.commands.watch.view import (
     KEYS,
     LINES_SHOWN,
-    Detail,
     Flip,
     WatchScreen,
     WatchTotals,
@@ -50,7 +50,7 @@ def screen(stream: io.StringIO, width: int = 80, *, keys: bool = True) -> WatchS
 
 
 def lines(*flips: Flip, style: Style = PLAIN) -> list[str]:
-    return list(flip_lines(flips, style, 80))
+    return list(flip_lines(flips, replace(style, width=80)))
 
 
 def test_a_pass_that_fails_shows_why_and_what_the_server_says_now() -> None:
@@ -192,7 +192,7 @@ def test_problems_are_shown_with_their_place_and_so_is_their_end() -> None:
 
 def test_quiet_tells_only_what_goes_wrong() -> None:
     stream = io.StringIO()
-    shown = WatchScreen(stream, PLAIN, quiet=True, clock=lambda: "10:00:00")
+    shown = WatchScreen(stream, replace(PLAIN, quiet=True), clock=lambda: "10:00:00")
     better, worse = Flip(passing(), failing()), Flip(failing(), passing())
     shown.ended(RunReport(results=(passing(),)), [], WatchTotals(passed=1))
     shown.ended(RunReport(results=(passing(),)), [better], WatchTotals(passed=1))
@@ -205,8 +205,8 @@ def test_quiet_tells_only_what_goes_wrong() -> None:
 def test_every_failing_expectation_is_told_when_all_are_asked_for() -> None:
     checks = (FailedCheck("equals", "first"), FailedCheck("contains", "second"))
     flip = Flip(Result("adds", Status.FAIL, detail="first\nsecond", failures=checks))
-    brief = "\n".join(flip_lines([flip], PLAIN, 80))
+    brief = "\n".join(flip_lines([flip], PLAIN))
     assert "1 more check failed" in brief
-    full = "\n".join(flip_lines([flip], PLAIN, 80, Detail(all_failures=True)))
+    full = "\n".join(flip_lines([flip], PLAIN, all_failures=True))
     assert "1. first" in full
     assert "2. second" in full

@@ -160,9 +160,11 @@ def conclude(
     wanted = "json" if arguments.json else arguments.format
     if wanted == "text":
         _say_text(arguments, report, **shown)
+    elif wanted == "html":
+        say_json(sys.stdout, page())
     else:
-        told = {"code": code, "notes": unwritten, "repeat": repeat}
-        say_json(sys.stdout, page() if wanted == "html" else rendered(wanted, report, **told))
+        told = rendered(wanted, report, code=code, notes=unwritten, repeat=repeat)
+        say_json(sys.stdout, told)
     sys.stdout.flush()
     tell_unwritten(arguments, unwritten)
     if code == ExitCode.INTERRUPTED:

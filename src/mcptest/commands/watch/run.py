@@ -31,7 +31,7 @@ from mcptest.commands.watch.file_events import (
     source_place,
     suite_place,
 )
-from mcptest.commands.watch.view import Detail, WatchScreen, keys_of
+from mcptest.commands.watch.view import WatchScreen, keys_of
 from mcptest.commands.watch.watch_loop import (
     CarryOut,
     Sources,
@@ -47,7 +47,6 @@ from mcptest.probe.lanes import check_names
 from mcptest.probe.suites.server_start import with_a_head_start
 from mcptest.probe.suites.settings import FOLDER, Settings
 from mcptest.probe.suites.suite_run import run_suite
-from mcptest.report.evidence import BRIEF, FULL
 from mcptest.report.terminal import Style
 from mcptest.suite.load import LoadedSuite
 from mcptest.suite.model import Suite
@@ -69,12 +68,12 @@ def run_watch(arguments: argparse.Namespace) -> int:
     # What we write ourselves must not start the next run.
     written = [FOLDER, arguments.capture, *(getattr(arguments, name) for name in REPORTS)]
     keys = keys_of(sys.stdin) if sys.stdout.isatty() else None
+    how = {"verbose": arguments.verbose, "quiet": arguments.quiet}
     screen = WatchScreen(
         sys.stdout,
-        Style.of(sys.stdout, no_color=arguments.no_color),
+        Style.of(sys.stdout, no_color=arguments.no_color, **how),
         keys=keys is not None,
-        quiet=arguments.quiet,
-        detail=Detail(FULL if arguments.verbose else BRIEF, arguments.all_failures),
+        all_failures=arguments.all_failures,
     )
     unwritten: list[str] = []
 

@@ -25,7 +25,7 @@ from mcptest.core import safe_text
 from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report import terminal
-from mcptest.report.evidence import BRIEF, Bounds, detail_lines, first_line, proof_lines
+from mcptest.report.evidence import BRIEF, FULL, detail_lines, first_line, proof_lines
 from mcptest.report.progress import LiveBlock
 from mcptest.report.run_results import summary
 from mcptest.report.terminal import Style
@@ -80,23 +80,13 @@ _MARGIN = "    "
 _LABEL = 10
 
 
-class Detail(msgspec.Struct, frozen=True):
-    """How much of a failure is told."""
-
-    bounds: Bounds = BRIEF
-    all_failures: bool = False
-
-
-def flip_lines(
-    flips: Sequence[Flip], style: Style, width: int, detail: Detail | None = None
-) -> Iterator[str]:
+def flip_lines(flips: Sequence[Flip], style: Style, *, all_failures: bool = False) -> Iterator[str]:
     """The failures first. A screenful at most, whatever happened."""
-    detail = detail or Detail()
     worse = [flip for flip in flips if flip.is_worse]
     others = [flip for flip in flips if not flip.is_worse]
     for flip in worse[:PROOFS_SHOWN]:
         yield _title(flip, style)
-        yield from _proof(flip, style, width, detail)
+        yield from _proof(flip, style, all_failures=all_failures)
     for flip in worse[PROOFS_SHOWN:LINES_SHOWN]:
         yield f"{_title(flip, style)}: {first_line(flip.now.detail, 120)}"
     yield from _more(len(worse) - LINES_SHOWN, "failures")
@@ -112,9 +102,7 @@ def _more(number: int, what: str) -> Iterator[str]:
 
 def _title(flip: Flip, style: Style) -> str:
     """`✗ adds numbers: PASS -> FAIL`"""
-    name = show(flip.now.name, _NAME)
-    if style.colour:
-        name = style.paint(name, "bold")
+    name = style.paint(show(flip.now.name, _NAME), "bold")
     now, before = flip.now.status, flip.before
     if before is None:
         became = now.value
@@ -126,10 +114,10 @@ def _title(flip: Flip, style: Style) -> str:
     return f"{symbols[now]} {name}: {became}"
 
 
-def _proof(flip: Flip, style: Style, width: int, detail: Detail) -> Iterator[str]:
-    bounds = detail.bounds
-    for line in detail_lines(flip.now, bounds, all_failures=detail.all_failures):
-        yield _MARGIN + style.paint(_cut(line, style, width), "red")
+def _proof(flip: Flip, style: Style, *, all_failures: bool) -> Iterator[str]:
+    bounds = FULL if style.verbose else BRIEF
+    for line in detail_lines(flip.now, bounds, all_failures=all_failures):
+        yield _MARGIN + style.paint(_cut(line, style), "red")
     difference = list(_response_difference(flip))
     previous = ""
     for label, text in proof_lines(flip.now, bounds):
@@ -138,12 +126,12 @@ def _proof(flip: Flip, style: Style, width: int, detail: Detail) -> Iterator[str
             for line in difference:
                 sign, rest = line[:1], show(line[1:], BRIEF.characters)
                 colour = {"-": "red", "+": "green"}.get(sign, "dim")
-                yield f"{_MARGIN}  " + style.paint(_cut(f"{sign} {rest}", style, width - 2), colour)
+                yield f"{_MARGIN}  " + style.paint(_cut(f"{sign} {rest}", style, 2), colour)
             continue
         shown = label if label != previous else ""
         previous = label
         whole = label == "repeat"  # it is for copying
-        yield _labelled(shown, style) + (text if whole else _cut(text, style, width - _LABEL))
+        yield _labelled(shown, style) + (text if whole else _cut(text, style, _LABEL))
 
 
 def _labelled(label: str, style: Style) -> str:
@@ -151,9 +139,10 @@ def _labelled(label: str, style: Style) -> str:
     return _MARGIN + style.paint(f"{text:<{_LABEL}}", "dim")
 
 
-def _cut(line: str, style: Style, width: int) -> str:
+def _cut(line: str, style: Style, indent: int = 0) -> str:
     """A terminal gets lines that fit, a file gets them whole."""
-    return terminal.cut(line, max(20, width - len(_MARGIN) - 1)) if style.colour else line
+    room = style.width - indent - len(_MARGIN) - 1
+    return terminal.cut(line, max(20, room)) if style.colour else line
 
 
 def _response_difference(flip: Flip) -> Iterator[str]:
@@ -187,7 +176,7 @@ Segment = tuple[str, tuple[str, ...]]
 
 
 class WatchScreen:
-    """Tells a person, or a file, what happens; with `quiet` only what goes wrong.
+    """Tells a person, or a file, what happens; in a quiet style only what goes wrong.
 
     One thread calls it.
     """
@@ -198,8 +187,7 @@ class WatchScreen:
         style: Style,
         *,
         keys: bool = False,
-        quiet: bool = False,
-        detail: Detail | None = None,
+        all_failures: bool = False,
         clock: Callable[[], str] = lambda: time.strftime("%H:%M:%S"),
         width: Callable[[], int] = terminal_width,
     ) -> None:
@@ -207,8 +195,7 @@ class WatchScreen:
         self._block = LiveBlock(stream)
         self._live = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._keys = keys
-        self._quiet = quiet
-        self._detail = detail
+        self._all_failures = all_failures
         self._clock = clock
         self._width = width
         self._why = ""
@@ -251,13 +238,14 @@ class WatchScreen:
         count = len(report.results)
         counted = f"{count} {'result' if report.trials > 1 else 'test'}{'s' if count != 1 else ''}"
         self._last = f"{at} {why}{', ' if why else ''}{counted} in {took}"
-        if self._quiet:
+        if self._style.quiet:
             flips = [flip for flip in flips if flip.is_worse]
-        if flips or not (self._live or self._quiet or report.interrupted):
+        if flips or not (self._live or self._style.quiet or report.interrupted):
             self._block.clear()
             reason = f"{why}: " if why else ""
             first = f"{self._style.paint(at, 'dim')} {reason}{summary(report, self._style)}"
-            told = flip_lines(flips, self._style, self._width(), self._detail)
+            style = msgspec.structs.replace(self._style, width=self._width())
+            told = flip_lines(flips, style, all_failures=self._all_failures)
             label = self._style.paint("note:", "yellow")
             notes = (f"{label} {show(note, 500)}" for note in report.notes)
             self._block.tell([first, *told, *notes])

@@ -199,14 +199,8 @@ class WatchPlan(msgspec.Struct, frozen=True):
 
 Tell: TypeAlias = Callable[[TestResult], None]
 CarryOut: TypeAlias = Callable[[WatchPlan, Stop, Tell], RunReport]
-
-
-class WatchedRunEnded(msgspec.Struct, frozen=True):
-    """A run is over: with its report, or with what made it impossible."""
-
-    plan: WatchPlan
-    report: RunReport = RunReport()
-    error: Exception | None = None
+News: TypeAlias = TestResult | RunReport | Exception
+"""Of a run: a result, and at last its report or what made it impossible."""
 
 
 class Runner:
@@ -215,7 +209,7 @@ class Runner:
     def __init__(self, carry_out: CarryOut, wake: Callable[[], None]) -> None:
         self._carry_out = carry_out
         self._wake = wake
-        self._news: queue.SimpleQueue[TestResult | WatchedRunEnded] = queue.SimpleQueue()
+        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
         self._stop: Stop | None = None
         self._thread: threading.Thread | None = None
 
@@ -241,11 +235,11 @@ class Runner:
         if self._thread is not None:
             self._thread.join(_LONGEST_END)
 
-    def news(self) -> list[TestResult | WatchedRunEnded]:
-        found: list[TestResult | WatchedRunEnded] = []
+    def news(self) -> list[News]:
+        found: list[News] = []
         while not self._news.empty():
             found.append(self._news.get())
-        if found and isinstance(found[-1], WatchedRunEnded):
+        if found and not isinstance(found[-1], TestResult):
             assert self._thread is not None
             self._thread.join()
             self._stop = None
@@ -253,12 +247,11 @@ class Runner:
 
     def _run(self, plan: WatchPlan, stop: Stop) -> None:
         try:
-            ended = WatchedRunEnded(plan, self._carry_out(plan, stop, self._tell))
+            self._tell(self._carry_out(plan, stop, self._tell))
         except Exception as error:  # noqa: BLE001 - whoever reads the news says it or raises it
-            ended = WatchedRunEnded(plan, error=error)
-        self._tell(ended)
+            self._tell(error)
 
-    def _tell(self, news: TestResult | WatchedRunEnded) -> None:
+    def _tell(self, news: News) -> None:
         self._news.put(news)
         self._wake()
 
@@ -412,6 +405,7 @@ class WatchLoop:
         self._loaded = _NOTHING
         self._tests: list[Test] = []
         self._pending = Wish()
+        self._running = Wish()
         self._touched: set[str] = set()
         self._loop = Loop()
         self._burst: Timer | None = None
@@ -520,10 +514,10 @@ class WatchLoop:
             while os.read(self._woken, 4096):
                 pass
         for piece in self._runner.news():
-            if isinstance(piece, WatchedRunEnded):
-                self._finish(piece)
-            else:
+            if isinstance(piece, TestResult):
                 self._screen.result(piece)
+            else:
+                self._finish(piece)
 
     def _take_in_everything(self, why: str) -> None:
         self._read_suites(set())
@@ -566,13 +560,15 @@ class WatchLoop:
         self._seen_during = set()
         chosen = tuple(test for test in self._tests if identity(test) in tests)
         self._screen.begins(wish.why, len(chosen))
+        self._running = wish
         self._runner.start(WatchPlan(wish, chosen, self._loaded))
 
-    def _finish(self, ended: WatchedRunEnded) -> None:
-        if isinstance(ended.error, McptestError):
-            self._screen.note(ended.error.message)
-        elif ended.error is not None:
-            raise ended.error
+    def _finish(self, report: RunReport | Exception) -> None:
+        if isinstance(report, McptestError):
+            self._screen.note(report.message)
+            report = RunReport()
+        elif isinstance(report, Exception):
+            raise report
         # A server that writes into what is watched would have itself run for ever.
         for path in self._during.keys() - self._seen_during:
             del self._during[path]
@@ -583,7 +579,7 @@ class WatchLoop:
                 self._screen.note(
                     f"{always}: from now on a change of it during a run starts no other"
                 )
-        report, wish = ended.report, ended.plan.wish
+        wish = self._running
         flips = self._ledger.enter(report.results, wish.tests, wish.lanes)
         if report.interrupted:
             rest = Wish(wish.tests - frozenset(map(key_of, report.results)), wish.lanes)
