@@ -13,12 +13,13 @@ from mcptest.commands.mcp.roots import Allowed, Roots, allowed_of
 from mcptest.commands.mcp.run import suite_guide
 from mcptest.commands.mcp.suite_guard import main as guard
 from mcptest.commands.mcp.suite_guard import refused
-from mcptest.commands.mcp.tool_commands import WorkFolder, environment_for, report_for_agents
+from mcptest.commands.mcp.tool_commands import WorkFolder, environment_for
 from mcptest.core import results
 from mcptest.core.errors import UsageError
 from mcptest.report.codec import as_json
 from mcptest.servers.demo.exchange import ToolFailure
 from mcptest.suite.load import load_suites
+from tests.e2e.driving import mcptest
 
 TEST = """\
 tests:
@@ -174,12 +175,11 @@ def test_the_example_of_the_guide_is_a_sound_suite(tmp_path: Path) -> None:
     assert len(loaded.suite.tests) == 5
 
 
-def test_a_command_in_a_stored_report_is_not_handed_on() -> None:
+def test_a_command_in_a_stored_report_is_not_handed_on(tmp_path: Path) -> None:
     proof = results.Proof(repeat="mcptest run --server 'rm -rf /'")
     broken = results.TestResult(name="x", status=results.Status.FAIL, detail="no", proof=proof)
-    text = report_for_agents(
-        as_json(results.RunReport(results=(broken,))), 1, "mcptest report run.json"
-    )
+    (tmp_path / "run.json").write_bytes(as_json(results.RunReport(results=(broken,))))
+    text = mcptest("report", "run.json", "--format", "agent", cwd=tmp_path).out
     assert text.splitlines()[0].startswith("FAIL: 1 failed")
     assert text.splitlines()[1].startswith("mcptest report run.json  # ")
     assert "rm -rf" not in text

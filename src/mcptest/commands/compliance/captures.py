@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
+from mcptest.commands.command_line import options_again, repeat_line
 from mcptest.commands.reporting import conclude
 from mcptest.core.errors import UsageError
 from mcptest.core.revision import parse_revision
@@ -23,7 +25,13 @@ def judge_captures(arguments: argparse.Namespace) -> int:
     hazards = compose(sessions, arguments.separate_transports)
     report = build_report(sessions, hazards, "compliance invariants", strict=arguments.strict)
     nothing = "nothing to judge: the capture exercised none of the rules"
-    return conclude(arguments, report, nothing=nothing)
+    return conclude(arguments, report, repeat=partial(_again, arguments), nothing=nothing)
+
+
+def _again(arguments: argparse.Namespace) -> str:
+    asked = ("capture", "separate_transports", "spec_version", "rule", "strict")
+    words = ["mcptest", "compliance", "invariants", *options_again(arguments, *asked)]
+    return repeat_line(words, arguments)
 
 
 def _chosen_rules(names: list[str] | None) -> list[Rule]:

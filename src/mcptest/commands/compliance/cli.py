@@ -75,7 +75,7 @@ def _configure_invariants(parser: argparse.ArgumentParser) -> None:
     add("--rule", action="append", metavar="ID", help="only this rule; may repeat")
     add("--strict", action="store_true", help="a broken SHOULD counts as well")
     add = parser.add_argument_group("reports").add_argument
-    add("--format", choices=("text", "json"), default="text", help="on stdout (text)")
+    add_format_option(add)
     add("--json", action="store_true", help="the same as --format json")
     add("--json-file", type=Path, metavar="FILE", help="write the JSON report there as well")
     add_strict_option(add)

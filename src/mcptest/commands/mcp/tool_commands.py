@@ -19,16 +19,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec.structs import replace
 
 from mcptest.commands.mcp.roots import AllowedServer, Roots
-from mcptest.core.errors import ExitCode, McptestError
+from mcptest.core.errors import ExitCode
 from mcptest.core.redaction import redaction
-from mcptest.core.results import RunReport
 from mcptest.core.safe_text import show
-from mcptest.report import agent
-from mcptest.report.stored import read_stored
-from mcptest.report.verdicts import SessionsReport
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import ToolFailure, Until
 from mcptest.servers.demo.tool_list import Call, failure
@@ -388,11 +383,7 @@ def result_of(order: ToolCommand, output: CommandOutput, place: WorkFolder, call
         said = _cut(output.err or output.out) or f"the command ended with {code}"
         advice = _WHAT_TO_DO.get(ExitCode(code), "") if code in set(ExitCode) else ""
         return failure(f"{said}\n{advice}".strip())
-    report = place.report()
-    is_for_agents = FOR_AGENTS in (*order.words, *order.for_us)
-    for_agents = "" if is_for_agents else report_for_agents(report, code, repeat)
-    said = for_agents or output.out or output.err
-    return outcome(call, repeat, verdict, code, _cut(said), report)
+    return outcome(call, repeat, verdict, code, _cut(output.out or output.err), place.report())
 
 
 def outcome(call: Call, repeat: str, verdict: str, code: int, text: str, report: bytes) -> Obj:
@@ -426,30 +417,3 @@ def _cut(text: str) -> str:
     if len(whole) <= MAX_TEXT:
         return whole
     return whole[:MAX_TEXT] + f"\n… and {len(whole) - MAX_TEXT} more characters"
-
-
-# -- Reports of commands that know no `--format agent`, in that form -----------------------------
-
-MAX_BYTES = 8 * 1024 * 1024
-
-
-def report_for_agents(report: bytes, code: int, repeat: str) -> str:
-    """The report for a program that reads text; nothing where it can't be told so."""
-    if not 0 < len(report) <= MAX_BYTES:
-        return ""
-    try:
-        stored = read_stored(report, "report").report
-    except McptestError:
-        return ""  # of another kind: the text of the command stands
-    if isinstance(stored, SessionsReport):
-        run_command = stored.as_run()
-    elif isinstance(stored, RunReport):
-        # Anybody may have written the file: no command in it is handed to whoever might run it.
-        results = [
-            one if one.proof is None else replace(one, proof=replace(one.proof, repeat=""))
-            for one in stored.results
-        ]
-        run_command = replace(stored, results=tuple(results))
-    else:
-        return ""
-    return agent.render(run_command, code, repeat=repeat).decode().strip("\n")

@@ -109,7 +109,7 @@ class Toolbox:
     ) -> Running:
         with WorkFolder(self._roots) as place:
             words = (*command, option + place.bring(arguments["path"]), *_options(arguments))
-            order = ToolCommand(words, limit=_limit(arguments))
+            order = ToolCommand(words, (FOR_AGENTS,), limit=_limit(arguments))
             return (yield from run_command(order, call, place, self._children))
 
     # what needs a server

@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mcptest.commands.options import add_common_options, add_file_options, add_report_files
+from mcptest.commands.options import (
+    add_common_options,
+    add_file_options,
+    add_format_option,
+    add_report_files,
+)
 from mcptest.commands.reporting import add_html_option
 
 
@@ -25,5 +30,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_html_option(add)
     add_report_files(add, ("junit", "markdown", "json_file", "badge"))
     add_file_options(add)
+    add_format_option(add)
     add("--json", action="store_true", help="the merged run as JSON on stdout")
     add_common_options(parser)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from mcptest.commands.command_line import options_again
+from mcptest.commands.options import is_for_a_program
 from mcptest.commands.reporting import say_unwritten, write_files
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.limits import MEBIBYTE
-from mcptest.core.results import RunReport
+from mcptest.core.results import RunReport, TestResult
 from mcptest.core.safe_text import show
-from mcptest.report.codec import as_json
 from mcptest.report.html.building import pictured
 from mcptest.report.run_results import render, summary
 from mcptest.report.stored import Stored, code_of_all, merged, missing_shards, read_parts
 from mcptest.report.terminal import Style, columns, say_json
+from mcptest.report.write import rendered
 from mcptest.transport.files import read_input
 
 LARGEST_REPORT = 256 * MEBIBYTE
@@ -40,7 +44,7 @@ def run_report(arguments: argparse.Namespace) -> int:
         stored = [judged]
     code = code_of_all(stored)
     whole = _as_one_run(stored)
-    _print(arguments, whole, len(arguments.files))
+    _print(arguments, whole, code)
     unwritten = write_files(arguments, whole, lambda: pictures.page(stored, code))
     say_unwritten(unwritten)
     return code or (ExitCode.FAILED if unwritten else ExitCode.OK)  # the files are all it is for
@@ -94,9 +98,14 @@ def _as_one_run(stored: Sequence[Stored]) -> RunReport:
     return merged(runs)
 
 
-def _print(arguments: argparse.Namespace, whole: RunReport, files: int) -> None:
-    if arguments.json:
-        say_json(sys.stdout, as_json(whole))
+def _print(arguments: argparse.Namespace, whole: RunReport, code: ExitCode) -> None:
+    if is_for_a_program(arguments):
+        wanted = "json" if arguments.json else arguments.format
+        if wanted == "agent":
+            whole = replace(whole, results=tuple(map(_without_command, whole.results)))
+        words = ["mcptest", "report", *arguments.files, *options_again(arguments, "capture")]
+        again = partial(shlex.join, words)
+        say_json(sys.stdout, rendered(wanted, whole, code=code, repeat=again))
         return
     how = {"verbose": arguments.verbose, "width": columns()}
     style = Style.of(sys.stdout, no_color=arguments.no_color, **how)
@@ -104,5 +113,12 @@ def _print(arguments: argparse.Namespace, whole: RunReport, files: int) -> None:
         sys.stdout.write(f"{summary(whole, style)}\n")
     else:
         sys.stdout.write(render(whole, style))
-    if files > 1:
-        sys.stdout.write(f"merged from {files} files\n")
+    if len(arguments.files) > 1:
+        sys.stdout.write(f"merged from {len(arguments.files)} files\n")
+
+
+def _without_command(result: TestResult) -> TestResult:
+    """Anybody may have written the file: no command in it is handed to whoever might run it."""
+    if result.proof is None:
+        return result
+    return replace(result, proof=replace(result.proof, repeat=""))
