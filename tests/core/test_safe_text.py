@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import show, some_of
 
 HARMFUL = st.sampled_from(
     [
@@ -86,3 +86,8 @@ def test_a_long_text_is_cut_and_says_so() -> None:
     assert show("x" * 50, 10) == "x" * 9 + "…"
     assert show("x" * 10, 10) == "x" * 10
     assert show(b"y" * 10_000_000, 10) == "y" * 9 + "…"
+
+
+def test_of_many_names_the_first_are_told_and_how_many_others_there_are() -> None:
+    assert some_of(["a", "b"], 2) == "a, b"
+    assert some_of(["a", "b", "c"], 1) == "a and 2 more"

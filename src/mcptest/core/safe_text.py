@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 
 from mcptest.core.redaction import redaction
 
@@ -70,6 +71,12 @@ def show(text: str | bytes, limit: int = 200) -> str:
     if "::" in safe or "##" in safe:
         safe = re.sub(_COMMAND, r"\g<0>\\", safe)
     return safe if len(safe) <= limit else safe[: max(0, limit - 1)] + "…"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`: the first names, and how many others there are."""
+    listed, more = ", ".join(names[:most]), len(names) - most
+    return f"{listed} and {more} more" if more > 0 else listed
 
 
 _NO_CELL = frozenset({"Mn", "Me", "Cf"})

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import show, some_of
 from mcptest.probe.live_server import Subject
 from mcptest.report.audit import Claim
 from mcptest.session.pages import Offer, named_items
@@ -183,8 +183,7 @@ class Verifier:
             changed = [name for name in changed if name not in self._restless]
         changed += [name for name in suspects[:_SUSPECTS] if self._follows(name, call)]
         if changed:
-            more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-            return Claim(hint, False, f"{what} changed {', '.join(changed[:3])}{more}")
+            return Claim(hint, False, f"{what} changed {some_of(changed, 3)}")
         if not after.tells:
             return Claim(hint, None, "nothing of the server's state is visible")
         return Claim(hint, True, f"nothing visible changed by {what}: {after.in_words()}")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mcptest.core.errors import ExitCode
 from mcptest.core.results import FailedCheck, Proof, RunReport, TestResult, always, derive
 from mcptest.core.results import Status as RunStatus
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import show, some_of
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Compared, ScenarioResult
 from mcptest.core.verdict import Side
 from mcptest.report.compliance.text import TextPage
@@ -305,8 +305,7 @@ def _untestable(results: Sequence[ScenarioResult], page: TextPage) -> Iterator[s
     yield from page.heading("Not testable here", remedy)
     shown = len(missing) if page.verbose else MISSING_SHOWN
     for message, names in list(missing.items())[:shown]:
-        several = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        yield from page.prose(f"{show(message, 300)}: {names[0]}{several}", 2)
+        yield from page.prose(f"{show(message, 300)}: {some_of(names, 1)}", 2)
     if len(missing) > shown:
         yield from page.prose(f"and {len(missing) - shown} more; --verbose shows all", 2, "dim")
 

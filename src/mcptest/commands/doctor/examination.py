@@ -22,7 +22,7 @@ from mcptest.core.judgement import Evidence
 from mcptest.core.limits import Deadline
 from mcptest.core.message import ABSENT, Kind
 from mcptest.core.revision import Era, Revision
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import show, some_of
 from mcptest.probe.compliance.conversation import (
     EVERYTHING,
     Asked,
@@ -655,10 +655,7 @@ def said(asked: Asked) -> str:
 
 def some(names: Iterable[Any]) -> str:
     """The first names of a list, safe to show, and how many more there are."""
-    shown = [show(str(name), 60) for name in names]
-    more = len(shown) - _MOST_NAMES
-    listed = ", ".join(shown[:_MOST_NAMES])
-    return f"{listed} and {more} more" if more > 0 else listed
+    return some_of([show(str(name), 60) for name in names], _MOST_NAMES)
 
 
 def uncalled_in_words(examination: Examination) -> str:

@@ -37,7 +37,7 @@ from mcptest.commands.options import (
 )
 from mcptest.commands.reporting import conclude
 from mcptest.core.errors import ExitCode, UsageError
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import show, some_of
 from mcptest.probe.suites.settings import cores
 from mcptest.report.fleet import FleetHazard, FleetReport, FleetServer, ServerOutcome
 from mcptest.report.terminal import duration as spent
@@ -226,11 +226,10 @@ def _as_one(alike: Sequence[Hazard]) -> FleetHazard:
     names = tuple(name for one in alike for name in one.names)
     message = first.message
     if len(names) > 1:
-        told = ", ".join(show(name, 80) for name in names[:_NAMED])
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        told = some_of([show(name, 80) for name in names], _NAMED)
         servers = " and ".join(show(one, 80) for one in first.servers)
         what = COMPOSITION_RULES[first.id].names
-        message = f"{len(names)} {what} are offered by {servers}: {told}{more}"
+        message = f"{len(names)} {what} are offered by {servers}: {told}"
     return FleetHazard(first.id, first.title, message, names, first.servers)
 
 

@@ -22,6 +22,7 @@ from mcptest.commands.watch.file_events import Changes, Signature, Watched, is_b
 from mcptest.commands.watch.view import Flip, Keys, WatchScreen, WatchTotals
 from mcptest.core.errors import McptestError
 from mcptest.core.results import Proof, RunReport, Status, TestResult
+from mcptest.core.safe_text import some_of
 from mcptest.probe.suites.settings import Selection, ServerChoice, identity, select
 from mcptest.suite.load import LoadedSuite, discover, load_suites
 from mcptest.suite.model import Suite, Test, TrajectoryBlock
@@ -106,10 +107,7 @@ def _changed(paths: Collection[str]) -> str:
     here = os.getcwd()  # noqa: PTH109 - paths are texts here
     real = {path: os.path.realpath(path) for path in paths}
     names = sorted({r[len(here) + 1 :] if is_below(r, here) else path for path, r in real.items()})
-    if not names:
-        return ""
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{names[0]}{more} changed"
+    return f"{some_of(names, 1)} changed" if names else ""
 
 
 # -- Suites that stay loaded ---------------------------------------------------------------------

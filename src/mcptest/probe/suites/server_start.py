@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.limits import Deadline
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import show, some_of
 from mcptest.probe.suites.settings import Numbered, RunOptions, ServerChoice, Settings, skip_reason
 from mcptest.session.server_spec import ServerWords, target_of
 from mcptest.suite.model import ServerSpec, Test, TrajectoryBlock
@@ -150,8 +150,8 @@ class ServerFixture(msgspec.Struct, frozen=True):
         """What is not in the copy, for the result."""
         if not self.left_out:
             return ""
-        more = f" and {len(self.left_out) - 5} more" if len(self.left_out) > 5 else ""
-        return f"left out of the fixture copy: {show(', '.join(self.left_out[:5]), 200)}{more}"
+        named = [show(one, 100) for one in self.left_out]
+        return f"left out of the fixture copy: {some_of(named, 5)}"
 
     def remove(self) -> bool:
         """Remove the copy, whatever the server did to it; whether none is left."""

@@ -24,7 +24,7 @@ from mcptest.core.judgement import (
     RuleResult,
     SectionScore,
 )
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import show, some_of
 from mcptest.core.verdict import Outcome
 from mcptest.report import terminal
 from mcptest.report.compliance import facts
@@ -446,9 +446,8 @@ def _groups(title: str, groups: Sequence[facts.Group], page: TextPage) -> Iterat
     shown = groups if page.verbose else groups[:GROUPS_SHOWN]
     for group in shown:
         yield from page.prose(f"{group.why} ({len(group.rules)})", 4)
-        ids = group.ids if page.verbose else group.ids[:IDS_SHOWN]
-        more = f" and {len(group.ids) - len(ids)} more" if len(ids) < len(group.ids) else ""
-        yield from page.prose(", ".join(ids) + more, 6, "dim")
+        most = len(group.ids) if page.verbose else IDS_SHOWN
+        yield from page.prose(some_of(group.ids, most), 6, "dim")
     left = sum(len(group.rules) for group in groups[len(shown) :])
     if left:
         more = f"{page.ellipsis} and {counted(left, 'more rule')}; --verbose shows all"

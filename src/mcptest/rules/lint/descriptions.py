@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 
+from mcptest.core.safe_text import some_of
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
 from mcptest.rules.lint.surface import WORDS, Item, Surface, object_of, words_of
 
@@ -311,9 +312,8 @@ def confusable_names(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
     for names in alike.values():
         first, *others = names
         if others:
-            more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-            listed = ", ".join(f'"{name}"' for name in others[:_NAMED])
-            yield Remark(f"is easily confused with {listed}{more}", "name", item=first)
+            listed = some_of([f'"{name}"' for name in others], _NAMED)
+            yield Remark(f"is easily confused with {listed}", "name", item=first)
 
 
 def skeleton(name: str) -> str:

@@ -15,6 +15,7 @@ from zlib import crc32
 
 import msgspec
 
+from mcptest.core.safe_text import some_of
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
 from mcptest.rules.lint.surface import NameMatches, Parameter, Surface, is_shared_by_nature
 
@@ -103,8 +104,7 @@ def circles(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
                     groups.join(*pair)
     for members in groups.larger_than_one():
         names = sorted({surface.tools[one].name for one in members})
-        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-        message = f"take the same parameters: {', '.join(names[:10])}{more}"
+        message = f"take the same parameters: {some_of(names, 10)}"
         yield Remark(message, "dependencies", item=names[0])
 
 
@@ -170,9 +170,8 @@ def similar_descriptions(surface: Surface, limits: LintLimits) -> Iterator[Remar
         found.setdefault(one, []).append((other, alike))
     for one, others in sorted(found.items()):
         others.sort(key=lambda pair: (-pair[1], pair[0]))
-        named = [f'"{tools[other].name}" ({alike:.0%})' for other, alike in others[:_NAMED]]
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        message = f"the description is nearly that of {', '.join(named)}{more}"
+        named = [f'"{tools[other].name}" ({alike:.0%})' for other, alike in others]
+        message = f"the description is nearly that of {some_of(named, _NAMED)}"
         # Word by word: `Finds teams of …` is like `Finds projects of …`, and easily told apart.
         words, first = (texts[each].lower().split() for each in (one, others[0][0]))
         harm = None if words == first else LintSeverity.NOTE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from mcptest.core.safe_text import some_of
 from mcptest.rules.lint.finding import (
     ALL_TOOLS,
     SERVER,
@@ -195,10 +196,9 @@ def undescribed_inner(tool: Item, limits: LintLimits) -> Iterator[Remark]:
             bare[node.path] = None
             untyped = untyped or not typed
     if bare:
-        named = ", ".join(list(bare)[:_NAMED])
-        more = f" and {len(bare) - _NAMED} more" if len(bare) > _NAMED else ""
-        message, harm = f"no type or description: {named}{more}", LintSeverity.NOTE
-        yield Remark(message, f"args.{next(iter(bare))}", severity=None if untyped else harm)
+        message = f"no type or description: {some_of(list(bare), _NAMED)}"
+        harm = None if untyped else LintSeverity.NOTE
+        yield Remark(message, f"args.{next(iter(bare))}", severity=harm)
 
 
 @lint_rule("L224", "parameter of two types", LintSeverity.WARNING, "surface")
