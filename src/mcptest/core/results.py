@@ -7,12 +7,15 @@ results is never believed.
 
 from __future__ import annotations
 
+import datetime
 import enum
+import time
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr
 
+from mcptest import __version__
 from mcptest.core.errors import ExitCode
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
@@ -29,6 +32,20 @@ def derive(value: msgspec.Struct, **members: Any) -> None:
     """Set the members of a frozen value that follow from its others."""
     for name, member in members.items():
         force_setattr(value, name, member)
+
+
+def made_since(began: float) -> dict[str, Any]:
+    """What a report says of its own making: by which version, when it began and how long it took.
+
+    `began` is a time of the monotonic clock.
+    """
+    spent = time.monotonic() - began
+    started = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=spent)
+    return {
+        "tool": f"mcptest {__version__}",
+        "started": started.isoformat(timespec="seconds"),
+        "duration_ms": round(spent * 1000),
+    }
 
 
 class Status(enum.Enum):

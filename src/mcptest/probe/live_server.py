@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import enum
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -11,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from mcptest import __version__
 from mcptest.core.errors import GONE, ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.masking import Masker
 from mcptest.core.message import Kind as MessageKind
 from mcptest.core.message import json_type
 from mcptest.core.redaction import redaction
+from mcptest.core.results import made_since
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.rules.protocol import objects_at
@@ -112,18 +111,14 @@ def judged_error(error: PeerError, status: int | None) -> OutcomeKind:
 
 def head_of(target: Target, info: Mapping[str, Any], met: Met, begun: float) -> dict[str, Any]:
     """The head of a report: who was looked at, how and when; `begun` on the monotonic clock."""
-    spent = time.monotonic() - begun
-    started = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=spent)
     return {
-        "tool": f"mcptest {__version__}",
+        **made_since(begun),
         "server": redaction.text(target.label),
         "server_name": show(str(info.get("name") or ""), 120),
         "server_version": show(str(info.get("version") or ""), 60),
         "transport": met.transport,
         "revision": met.revision.value,
         "revision_reason": redaction.text(met.reason),
-        "started": started.isoformat(timespec="seconds"),
-        "duration_ms": round(spent * 1000),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import datetime
 import re
 import sys
 import time
@@ -16,7 +15,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from mcptest import __version__
 from mcptest.commands.command_line import options_again, repeat_line, server_options
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
@@ -40,6 +38,7 @@ from mcptest.core.judgement import (
     Scorecard,
 )
 from mcptest.core.redaction import redaction
+from mcptest.core.results import made_since
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.judging import Tell, spoken_revisions
@@ -116,7 +115,6 @@ def _judge(
     arguments: argparse.Namespace, case: ComplianceCase, standards: Standards, stop: Stop
 ) -> tuple[ComplianceReport, Judgement | None]:
     began = time.monotonic()
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with live_progress(arguments, 0) as progress:
         found, notes = _judge_all(case, standards, stop, JudgingProgress(progress))
     judgements = tuple(one for block in found for one in block.judgements)
@@ -138,13 +136,11 @@ def _judge(
         server=case.label,
         judgements=judgements,
         gates=gates,
-        tool=f"mcptest {__version__}",
-        started=started,
-        duration_ms=round((time.monotonic() - began) * 1000),
         notes=(*case.notes, *notes, *(note for one in found for note in one.notes)),
         exit_code=code,
         suite=str(arguments.from_suite or ""),
         strict=arguments.strict,
+        **made_since(began),
     )
     return report, graded
 

@@ -18,7 +18,6 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from mcptest import __version__
 from mcptest.commands.command_line import repeat_line, server_options
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
@@ -32,6 +31,7 @@ from mcptest.commands.options import (
 from mcptest.commands.reporting import conclude, tell_unwritten, write_files
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
+from mcptest.core.results import made_since
 from mcptest.core.revision import Revision, parse_revision
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import (
@@ -416,19 +416,16 @@ def conformance_report(
         warnings_fail = "all" if fail_on_warning else "none"
     elif side is Side.CLIENT and not scored:
         warnings_fail = "own"
-    now, spent = datetime.datetime.now(datetime.UTC), time.monotonic() - began
     counted = [one for one in results if not scored or one.scenario in scored]
     return ConformanceReport(
         side=side,
         results=tuple(results),
         compared=None if expected is None else compared_with(expected, counted),
         scored=tuple(scored),
-        tool=f"mcptest {__version__}",
-        started=(now - datetime.timedelta(seconds=spent)).isoformat(timespec="seconds"),
-        duration_ms=round(spent * 1000, 1),
         notes=tuple(notes),
         problems=tuple(problems),
         warnings_fail=warnings_fail,
+        **made_since(began),
         **facts,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import re
 import shlex
 import sys
@@ -15,7 +14,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mcptest import __version__
 from mcptest.commands.command_line import options_again
 from mcptest.commands.fleet.cli import AUDIT_TIMEOUT, TIMEOUT
 from mcptest.commands.fleet.cluster import judging_on_cluster
@@ -37,6 +35,7 @@ from mcptest.commands.options import (
 )
 from mcptest.commands.reporting import conclude
 from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.results import made_since
 from mcptest.core.safe_text import show, some_of
 from mcptest.probe.suites.settings import cores
 from mcptest.report.fleet import FleetHazard, FleetReport, FleetServer, ServerOutcome
@@ -59,7 +58,6 @@ def run_fleet(arguments: argparse.Namespace) -> int:
     servers = servers_of(config, wanted, clean_env=arguments.clean_env)
     orders = [*orders_of(arguments, config, servers)]
     begun = time.monotonic()
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with stopping_on_signals() as stop:
         with _progress(arguments, len(orders)) as (doing, done):
             if arguments.scheduler and orders:
@@ -73,9 +71,7 @@ def run_fleet(arguments: argparse.Namespace) -> int:
             config=str(config),
             servers=rows,
             hazards=hazards,
-            tool=f"mcptest {__version__}",
-            started=started,
-            duration_ms=round((time.monotonic() - begun) * 1000),
+            **made_since(begun),
             interrupted=stop.is_set(),
             strict=arguments.strict,
             notes=tuple(notes_on(offers)),

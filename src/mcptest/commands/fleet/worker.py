@@ -6,7 +6,6 @@ we, with everything that we started. What is found goes to stdout, one line for 
 
 from __future__ import annotations
 
-import datetime
 import os
 import signal
 import sys
@@ -19,7 +18,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from mcptest import __version__
 from mcptest.commands.fleet.config import FleetServerOrder, Found, OfferedNames
 from mcptest.commands.fleet.worker_pool import WorkerFinished, WorkerProgress, encoded
 from mcptest.core.errors import ExitCode, McptestError, PeerError
@@ -27,6 +25,7 @@ from mcptest.core.judgement import Event, RuleJudged
 from mcptest.core.limits import time_to_end
 from mcptest.core.masking import Masker
 from mcptest.core.redaction import redaction
+from mcptest.core.results import made_since
 from mcptest.core.revision import parse_revision
 from mcptest.core.safe_text import show
 from mcptest.probe.audit_run import Audit, AuditOrder
@@ -114,7 +113,6 @@ class _Limit:
 
 def _judged(order: FleetServerOrder, tell: Tell, is_over: Callable[[], bool]) -> ComplianceReport:
     begun = time.monotonic()
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
     def told(event: Event) -> None:
         if isinstance(event, RuleJudged):
@@ -137,10 +135,8 @@ def _judged(order: FleetServerOrder, tell: Tell, is_over: Callable[[], bool]) ->
         server=order.name,
         judgements=(judgement,),
         gates=gates,
-        tool=f"mcptest {__version__}",
-        started=started,
-        duration_ms=round((time.monotonic() - begun) * 1000),
         exit_code=exit_code_for((judgement,), gates, strict=order.strict),
+        **made_since(begun),
     )
 
 

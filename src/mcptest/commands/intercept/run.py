@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
 import json
 import sys
 import time
@@ -16,14 +15,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from mcptest import __version__
 from mcptest.commands.options import duration, server_words
 from mcptest.commands.reporting import code_with_reports, say_unwritten, write_files
 from mcptest.core.capture import AnyRecord, Frame, Trouble
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, UsageError
 from mcptest.core.limits import time_to_end
 from mcptest.core.redaction import redaction
-from mcptest.core.results import FailedCheck, Proof, RunReport, Status, TestResult
+from mcptest.core.results import FailedCheck, Proof, RunReport, Status, TestResult, made_since
 from mcptest.core.safe_text import show
 from mcptest.probe.lanes import run_invariants_lane
 from mcptest.probe.proxied_session import Passage, Passed, pass_through
@@ -202,7 +200,7 @@ def intercept(
     `limit` are the seconds for all of it, of which the session has most.
     """
     trace, capture = Trace(), arguments.capture
-    began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
+    began = time.monotonic()
     with contextlib.ExitStack() as lent:
         path = capture or lent.enter_context(temporary_folder()) / "session.jsonl"
         with Recorder(path, masker=redaction.masker) as recorder:
@@ -225,11 +223,9 @@ def intercept(
             interrupted = True
     report = RunReport(
         results=tuple(results),
-        tool=f"mcptest {__version__}",
-        started=started.isoformat(timespec="seconds"),
-        duration_ms=round((time.monotonic() - began) * 1000),
         interrupted=interrupted,
         notes=tuple(_notes(passed, trace, capture, recorder)),
+        **made_since(began),
     )
     shown = tuple(map(_shown, trace.calls[:_CALLS_TOLD]))
     return Intercepted(report, shown, _code(report, passed, trace))

@@ -7,7 +7,6 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from mcptest import __version__
 from mcptest.commands.command_line import options_again
 from mcptest.commands.lint.cli import THRESHOLDS
 from mcptest.commands.live_display import live_progress
@@ -25,6 +23,7 @@ from mcptest.core.capture import Frame
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.message import ABSENT, Kind
 from mcptest.core.redaction import redaction
+from mcptest.core.results import made_since
 from mcptest.core.safe_text import show
 from mcptest.probe.live_server import RequestOutcome, Subject, head_of
 from mcptest.report.lint import LintReport, rule_lines
@@ -97,17 +96,15 @@ def _from_file(
         raise UsageError("--tools reads a file: give it or a server, not both")
     if arguments.call_tools or arguments.detect_nondeterminism:
         raise UsageError("a file can't be called: --call-tools needs --server")
-    begun, started = time.monotonic(), datetime.now(UTC)
+    begun = time.monotonic()
     listed = listed_in(arguments.tools)
     surface = surface_of(*(listed.lists.get(name, ()) for name in LISTS))
     findings = tuple(lint(surface, rules, limits))
     return LintReport(
-        tool=f"mcptest {__version__}",
         server=str(arguments.tools),
         server_name=listed.server,
         server_version=listed.version,
-        started=started.isoformat(timespec="seconds"),
-        duration_ms=round((time.monotonic() - begun) * 1000),
+        **made_since(begun),
         **_counts(surface),
         findings=findings,
         notes=listed.notes,

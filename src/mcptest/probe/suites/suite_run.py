@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import itertools
 import queue
 import threading
@@ -15,10 +14,9 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from mcptest import __version__
 from mcptest.core.errors import UsageError
 from mcptest.core.limits import Deadline
-from mcptest.core.results import RunReport, Status, TestResult
+from mcptest.core.results import RunReport, Status, TestResult, made_since
 from mcptest.core.safe_text import show
 from mcptest.probe.suites.attempt import Attempt, broken, check_trace, skipped
 from mcptest.probe.suites.server_session import ServerSession
@@ -585,7 +583,6 @@ def run_suite(
     `at_last` while the last ones take theirs to leave.
     """
     began = time.monotonic()
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     settings = replace(settings, should_stop=stop.is_set, memory=RunMemory())
     items = _numbered(tests, options)
     finished: dict[int, TestResult] = {}
@@ -617,9 +614,7 @@ def run_suite(
     notes += () if interrupted else _account_for(items, finished, options)
     return RunReport(
         results=tuple(finished[number] for number in sorted(finished)),
-        tool=f"mcptest {__version__}",
-        started=started,
-        duration_ms=round((time.monotonic() - began) * 1000),
+        **made_since(began),
         trials=options.trials,
         interrupted=interrupted,
         notes=tuple(notes),
