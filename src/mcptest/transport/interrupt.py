@@ -83,14 +83,22 @@ def handling_signals(handle: Callable[[int, FrameType | None], None]) -> Iterato
 
 def end_everything() -> None:
     """Kill every server with all that it started, and remove our temporary folders."""
-    limit = Deadline.after(_KILLING)
-    quiet = 0
-    while quiet < _QUIET_LOOKS and not limit.expired:
-        # One that is dying may just have started another, which the next look finds.
+
+    def ours() -> Iterator[int]:
         servers = list(live_servers)
-        below = (pid for root in (*servers, os.getpid()) for pid in tree_of(root))
-        quiet = 0 if kill_living([*servers, *below]) else quiet + 1
+        yield from servers
+        for root in (*servers, os.getpid()):
+            yield from tree_of(root)
+
+    kill_all(ours, _KILLING)
     remove_all_folders()
+
+
+def kill_all(living: Callable[[], Iterable[int]], seconds: float) -> None:
+    """Until nobody is found any more: one that is dying may just have started another."""
+    limit, quiet = Deadline.after(seconds), 0
+    while quiet < _QUIET_LOOKS and not limit.expired:
+        quiet = 0 if kill_living(living()) else quiet + 1
 
 
 def kill_living(pids: Iterable[int]) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.command_line import repeat_line, server_options
+from mcptest.commands.command_line import options_again, repeat_line, server_options
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     duration,
@@ -229,17 +229,13 @@ def _words(arguments: argparse.Namespace) -> tuple[str, ...]:
 def _client_repeat(
     arguments: argparse.Namespace, scenario: Scenario[SeenSession], revision: Revision
 ) -> str:
-    words = ["mcptest", "conformance", "client", "--command", arguments.command]
-    words += ["--shell"] if arguments.shell else []
+    words = ["mcptest", "conformance", "client", *options_again(arguments, "command", "shell")]
     words += ["--scenario", scenario.name]
     if arguments.spec_version != "auto" or arguments.requirements is not None:
         words += ["--spec-version", revision.value]
-    words += ["--transport", "stdio"] if arguments.transport == "stdio" else []
-    words += ["--claims", arguments.claims] if arguments.claims else []
-    if arguments.capabilities != "probe":
-        words += ["--capabilities", arguments.capabilities]
-    words += [word for pair in arguments.env for word in ("--env", pair)]
-    words += ["--clean-env"] if arguments.clean_env else []
+    usual = {"transport": "http", "capabilities": "probe"}
+    asked = [name for name, value in usual.items() if getattr(arguments, name) != value]
+    words += options_again(arguments, *asked, "claims", "env", "clean_env", "cwd")
     return repeat_line([*words, "--verbose"], arguments)
 
 
@@ -324,7 +320,7 @@ def _server_revision(arguments: argparse.Namespace, target: Target) -> tuple[Rev
 def _server_repeat(arguments: argparse.Namespace, revision: Revision) -> str:
     words = ["mcptest", "conformance", "server", *server_options(arguments)]
     words += [word for value in arguments.fixtures for word in ("--fixture", value)]
-    words += ["--strict-fixtures"] if arguments.strict_fixtures else []
+    words += options_again(arguments, "strict_fixtures")
     return repeat_line([*words, "--spec-version", revision.value], arguments)
 
 

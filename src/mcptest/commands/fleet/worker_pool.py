@@ -28,7 +28,7 @@ from mcptest.core.safe_text import show
 from mcptest.report.codec import plain_json
 from mcptest.report.fleet import ServerOutcome
 from mcptest.transport.descendants import become_subreaper, look_at, tree_of
-from mcptest.transport.interrupt import Stop, kill_living
+from mcptest.transport.interrupt import Stop, kill_all, kill_living
 from mcptest.transport.lifeline import MARKER
 from mcptest.transport.recorder import finish_captures
 from mcptest.wire.lines import Line, LineReader, LineTooLong
@@ -75,7 +75,6 @@ It stops judging before its limit; what is left after this is for ending it and 
 _PATIENCE = 5.0
 """Seconds in which it may end what it started, when it is told to stop."""
 _KILLING = 2.0
-_QUIET_LOOKS = 3
 _LOOKING_UP = 0.2
 """Seconds between two looks whether we are to stop."""
 _STDERR_KEPT = 4_000
@@ -203,13 +202,10 @@ class WorkerProcess:
     def _kill(self) -> None:
         """End it and everything below it, whatever they are doing."""
         pid = self._process.pid
-        limit = Deadline.after(_KILLING)
-        quiet = 0
         # A process that stands still starts nothing, and stays the parent of whom it left behind.
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
-        while quiet < _QUIET_LOOKS and not limit.expired:
-            quiet = 0 if kill_living(tree_of(pid)) else quiet + 1
+        kill_all(lambda: tree_of(pid), _KILLING)
         self._process.kill()
 
     def outcome(self) -> Found:

@@ -43,18 +43,12 @@ from mcptest.probe.conformance.server.scene import (
     result_of,
     success_of,
 )
-from mcptest.session.pages import EndlessPages, walk_pages
+from mcptest.session.pages import LIST_CAPABILITIES, EndlessPages, walk_pages
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _LISTS = ("first", "second", "third")
 _COMPLETED = "test_prompt_with_arguments"
-_CACHED = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-    "resources/read": "resources",
-}
+_CACHED = {**LIST_CAPABILITIES, "resources/read": "resources"}
 """With the capability that each needs."""
 TOOL = "json_schema_2020_12_tool"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -122,8 +116,8 @@ def _completion_problems(result: Obj) -> Iterator[str]:
 
 
 def _ask_all(stage: ScenarioStage) -> None:
-    for method, capability in _CACHED.items():
-        if method != "resources/read" and stage.scene.offered.declares(capability):
+    for method, capability in LIST_CAPABILITIES.items():
+        if stage.scene.offered.declares(capability):
             stage.ask(method, method)
     found = stage.scene["resources/list"].result.get("resources")
     uris = (one.get("uri") for one in listed(found))
