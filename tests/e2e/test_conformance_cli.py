@@ -33,13 +33,16 @@ def test_a_sound_client_passes_and_one_line_says_so() -> None:
     assert "2 passed of 2 scenarios" in done.out.splitlines()[-1]
 
 
-def test_a_failure_shows_what_was_seen_where_it_is_written_and_how_to_repeat_it() -> None:
-    done = client("--scenario", "tools_call", breaks="sends-text")
+def test_a_failure_shows_what_was_seen_where_it_is_written_and_how_to_repeat_it(
+    tmp_path: Path,
+) -> None:
+    done = client("--scenario", "tools_call", "--cwd", str(tmp_path), breaks="sends-text")
     assert done.code == 1
     assert "argument a is" in done.out
     assert "record" in done.out
     assert "https://modelcontextprotocol.io/specification/" in done.out
     (repeat,) = (line.split(None, 1)[1] for line in done.out.splitlines() if "repeat" in line)
+    assert f"--cwd {tmp_path}" in repeat
     again = mcptest(*shlex.split(repeat)[1:])
     assert again.code == 1
     assert "argument a is" in again.out
