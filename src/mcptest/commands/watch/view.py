@@ -25,7 +25,14 @@ from mcptest.core import safe_text
 from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report import terminal
-from mcptest.report.evidence import BRIEF, FULL, detail_lines, first_line, proof_lines
+from mcptest.report.evidence import (
+    BRIEF,
+    FULL,
+    detail_lines,
+    first_line,
+    labelled_once,
+    proof_lines,
+)
 from mcptest.report.progress import LiveBlock
 from mcptest.report.run_results import summary
 from mcptest.report.terminal import Style
@@ -119,24 +126,17 @@ def _proof(flip: Flip, style: Style, *, all_failures: bool) -> Iterator[str]:
     for line in detail_lines(flip.now, bounds, all_failures=all_failures):
         yield _MARGIN + style.paint(_cut(line, style), "red")
     difference = list(_response_difference(flip))
-    previous = ""
-    for label, text in proof_lines(flip.now, bounds):
-        if label == "response" and difference:
-            yield f"{_labelled('response', style)}- when it passed, + now"
+    for label, text in labelled_once(proof_lines(flip.now, bounds)):
+        shown = _MARGIN + style.paint(f"{label:<{_LABEL}}", "dim")
+        if label == "response:" and difference:
+            yield f"{shown}- when it passed, + now"
             for line in difference:
                 sign, rest = line[:1], show(line[1:], BRIEF.characters)
                 colour = {"-": "red", "+": "green"}.get(sign, "dim")
                 yield f"{_MARGIN}  " + style.paint(_cut(f"{sign} {rest}", style, 2), colour)
             continue
-        shown = label if label != previous else ""
-        previous = label
-        whole = label == "repeat"  # it is for copying
-        yield _labelled(shown, style) + (text if whole else _cut(text, style, _LABEL))
-
-
-def _labelled(label: str, style: Style) -> str:
-    text = f"{label}:" if label else ""
-    return _MARGIN + style.paint(f"{text:<{_LABEL}}", "dim")
+        whole = label == "repeat:"  # it is for copying
+        yield shown + (text if whole else _cut(text, style, _LABEL))
 
 
 def _cut(line: str, style: Style, indent: int = 0) -> str:
