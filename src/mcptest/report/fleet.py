@@ -26,7 +26,7 @@ from mcptest.report.head import Percent, Report, stated_code
 from mcptest.report.markdown import code, table_head
 from mcptest.report.problems import NAME, ReportedProblem, ReportedRule, facts_of, problems_in_run
 from mcptest.report.terminal import Style, counted, duration, remark_lines
-from mcptest.rules.composition import COMPOSITION_RULES
+from mcptest.rules.composition import COMPOSITION_RULES, Hazard
 
 
 class ServerOutcome(enum.Enum):
@@ -87,16 +87,6 @@ class FleetServer(msgspec.Struct, frozen=True):
         return judged[0] if judged else None
 
 
-class FleetHazard(msgspec.Struct, frozen=True):
-    """One thing that two or more servers of the configuration share and should not."""
-
-    id: str
-    title: str
-    message: str
-    names: tuple[str, ...]
-    servers: tuple[str, ...]
-
-
 class FleetSummary(msgspec.Struct, frozen=True):
     servers: Count = 0
     passed: Count = 0
@@ -121,7 +111,7 @@ class FleetReport(Report, frozen=True, kw_only=True, tag="mcptest.fleet/1"):
     """A SHOULD that is not followed is a failure as well."""
     summary: FleetSummary = FleetSummary()
     servers: tuple[FleetServer, ...] = msgspec.field(name="fleet")
-    hazards: tuple[FleetHazard, ...] = ()
+    hazards: tuple[Hazard, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -273,7 +263,7 @@ def _by_the_specification(server: FleetServer, *, strict: bool, advice: bool) ->
             yield Wrong(gate_line(gate), server.repeat)
 
 
-def repeat_of_hazard(report: FleetReport, hazard: FleetHazard) -> str:
+def repeat_of_hazard(report: FleetReport, hazard: Hazard) -> str:
     """The command that looks at just these servers again."""
     servers = [word for name in hazard.servers for word in ("--server", name)]
     return f"mcptest fleet {shlex.join((report.config, *servers))}"

@@ -38,7 +38,7 @@ from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.results import made_since
 from mcptest.core.safe_text import show, some_of
 from mcptest.probe.suites.settings import cores
-from mcptest.report.fleet import FleetHazard, FleetReport, FleetServer, ServerOutcome
+from mcptest.report.fleet import FleetReport, FleetServer, ServerOutcome
 from mcptest.report.terminal import duration as spent
 from mcptest.rules.composition import COMPOSITION_RULES, Hazard, Offered, compose
 from mcptest.rules.judge import JudgedSession
@@ -203,7 +203,7 @@ def _rows(
 
 def hazards_among(
     offers: Mapping[str, OfferedNames | None], *, prefixed: bool = False
-) -> tuple[FleetHazard, ...]:
+) -> tuple[Hazard, ...]:
     """What the servers share and should not: one hazard for all names that the same ones share.
 
     Each has a transport of its own. `prefixed`: the client puts the name of the server before each
@@ -217,16 +217,16 @@ def hazards_among(
     return tuple(map(_as_one, alike.values()))
 
 
-def _as_one(alike: Sequence[Hazard]) -> FleetHazard:
+def _as_one(alike: Sequence[Hazard]) -> Hazard:
     first = alike[0]
     names = tuple(name for one in alike for name in one.names)
-    message = first.message
-    if len(names) > 1:
-        told = some_of([show(name, 80) for name in names], _NAMED)
-        servers = " and ".join(show(one, 80) for one in first.servers)
-        what = COMPOSITION_RULES[first.id].names
-        message = f"{len(names)} {what} are offered by {servers}: {told}"
-    return FleetHazard(first.id, first.title, message, names, first.servers)
+    if len(names) == 1:
+        return first
+    told = some_of([show(name, 80) for name in names], _NAMED)
+    servers = " and ".join(show(one, 80) for one in first.servers)
+    what = COMPOSITION_RULES[first.id].names
+    message = f"{len(names)} {what} are offered by {servers}: {told}"
+    return replace(first, message=message, names=names, total=len(names))
 
 
 def _session(name: str, offered: OfferedNames) -> JudgedSession:
@@ -253,7 +253,7 @@ def notes_on(offers: Mapping[str, OfferedNames | None]) -> Iterator[str]:
 
 
 def exit_code_of(
-    rows: Sequence[FleetServer], hazards: Iterable[FleetHazard], *, interrupted: bool
+    rows: Sequence[FleetServer], hazards: Iterable[Hazard], *, interrupted: bool
 ) -> ExitCode:
     wanted = [row for row in rows if row.outcome is not ServerOutcome.DISABLED]
     if interrupted or any(row.outcome is ServerOutcome.INTERRUPTED for row in wanted):
