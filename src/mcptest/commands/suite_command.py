@@ -172,6 +172,8 @@ def choice_of(
     arguments: argparse.Namespace, server: str | None, command: tuple[str, ...] = ()
 ) -> ServerChoice:
     """What the options say about servers."""
+    if server is not None and command:
+        raise UsageError("the server is named twice: by --server and after --")
     if arguments.spec_version:
         wanted_revision(arguments.spec_version)
     if arguments.cwd is not None and not os.path.isdir(arguments.cwd):  # noqa: PTH112 - `Path('')` is one
@@ -191,8 +193,6 @@ def choice_of(
 
 def settings_of(arguments: argparse.Namespace, loaded: LoadedSuite) -> Settings:
     """UsageError for anything that would make every test fail."""
-    if arguments.server is not None and arguments.server_command:
-        raise UsageError("the server is named twice: by --server and after --")
     choice = choice_of(arguments, arguments.server, tuple(arguments.server_command))
     if choice.is_given:
         chosen_target(choice)

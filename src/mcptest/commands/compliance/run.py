@@ -19,7 +19,6 @@ from mcptest.commands.command_line import options_again, repeat_line, server_opt
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     duration,
-    headers_of,
     limit_of,
     pairs,
     server_words,
@@ -28,6 +27,7 @@ from mcptest.commands.options import (
 )
 from mcptest.commands.reporting import captures_for_html, conclude
 from mcptest.commands.server_options import ended_before_meeting, ending_for_people, out_of_time
+from mcptest.commands.suite_command import choice_of
 from mcptest.core.errors import ExitCode, PeerError, UsageError
 from mcptest.core.judgement import (
     CUT_SHORT,
@@ -329,18 +329,10 @@ def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> Complian
 
 
 def _choice(arguments: argparse.Namespace) -> ServerChoice:
-    if arguments.server is not None and arguments.server_command:
-        raise UsageError("the server is named twice: by --server and after --")
-    version = arguments.spec_version
-    return ServerChoice(
-        server=arguments.server,
-        command=tuple(arguments.server_command),
-        env=tuple(pairs(arguments.env, "--env").items()),
-        headers=tuple(headers_of(arguments).items()),
-        cwd=arguments.cwd,
-        clean_env=arguments.clean_env,
-        spec_version="" if version in {"auto", _ALL} else version,
-    )
+    asked = "" if arguments.spec_version in {"auto", _ALL} else arguments.spec_version
+    others = {"docker": "", "capture": None, "spec_version": asked}
+    named = argparse.Namespace(**{**vars(arguments), **others})
+    return choice_of(named, arguments.server, tuple(arguments.server_command))
 
 
 def _check_wishes(
