@@ -18,10 +18,10 @@ from mcptest.core.errors import ExitCode
 from mcptest.core.judgement import Judgement
 from mcptest.core.results import Count, Proof, RunReport, Status, TestResult, derive
 from mcptest.core.safe_text import in_one_line, show
-from mcptest.core.verdict import Severity
 from mcptest.report.audit import WORDS, AuditReport
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.facts import failures_first, gate_line, letter_of
+from mcptest.report.compliance.judged_results import status_of
 from mcptest.report.head import Percent, Report, stated_code
 from mcptest.report.markdown import code, table_head
 from mcptest.report.problems import NAME, ReportedProblem, ReportedRule, facts_of, problems_in_run
@@ -80,6 +80,11 @@ class FleetServer(msgspec.Struct, frozen=True):
             )
         if audit is not None:
             derive(self, audit_score=audit.score, tools=audit.tool_count)
+
+    @property
+    def is_cut_short(self) -> bool:
+        """A judged server without an audit was not judged to the end."""
+        return self.outcome is ServerOutcome.FAILED and self.audit is None
 
     @property
     def judgement(self) -> Judgement | None:
@@ -218,14 +223,12 @@ def cells_of(server: FleetServer) -> tuple[str, ...]:
     )
 
 
-def wrong_with(
-    server: FleetServer, *, strict: bool = False, advice: bool = False
-) -> Iterator[Wrong]:
-    """What is wrong, the gravest first; with `advice` also what does not count."""
+def wrong_with(server: FleetServer, *, strict: bool = False) -> Iterator[Wrong]:
+    """What is wrong, the gravest first."""
     if server.reason and server.outcome is not ServerOutcome.DISABLED:
         hint = f" ({show(server.hint, LINE)})" if server.hint else ""
         yield Wrong(f"{show(server.reason, 600)}{hint}", server.repeat)
-    yield from _by_the_specification(server, strict=strict, advice=advice)
+    yield from _by_the_specification(server, strict=strict)
     if server.audit is not None:
         for method, reason in server.audit.problems.items():
             yield Wrong(
@@ -242,7 +245,7 @@ def wrong_with(
             yield Wrong(f"the audit's score is {score}%, {demanded}% is demanded", server.repeat)
 
 
-def _by_the_specification(server: FleetServer, *, strict: bool, advice: bool) -> Iterator[Wrong]:
+def _by_the_specification(server: FleetServer, *, strict: bool) -> Iterator[Wrong]:
     judged = server.judgement
     if judged is None or server.compliance is None:
         return
@@ -251,13 +254,11 @@ def _by_the_specification(server: FleetServer, *, strict: bool, advice: bool) ->
             kept = f"{counted(cause.kept_from_judging, 'rule')} could not be judged"
             yield Wrong(f"{in_one_line(cause.message, 600)}; {kept}", server.repeat)
     for rule in failures_first(judged):
-        counts = rule.severity is Severity.MUST
-        counts = counts or (strict and rule.severity is Severity.SHOULD)
-        if counts or advice:
-            found = rule.findings[0].message if rule.findings else ""
-            said = f": {show(found, LINE)}" if found and found != rule.title else ""
-            what = f"{rule.severity.value} {show(rule.id, 60)} {show(rule.title, 200)}{said}"
-            yield Wrong(what, show(rule.repeat, 4_000), counts)
+        status = status_of(rule.outcome, rule.severity, strict=strict)
+        found = rule.findings[0].message if rule.findings else ""
+        said = f": {show(found, LINE)}" if found and found != rule.title else ""
+        what = f"{rule.severity.value} {show(rule.id, 60)} {show(rule.title, 200)}{said}"
+        yield Wrong(what, show(rule.repeat, 4_000), status is Status.FAIL)
     for gate in server.compliance.gates:
         if not gate.passed:
             yield Wrong(gate_line(gate), server.repeat)
@@ -274,7 +275,7 @@ _ROWS = 1_000
 
 
 def _details(server: FleetServer, *, strict: bool) -> Iterator[str]:
-    wrong = list(wrong_with(server, strict=strict))
+    wrong = [one for one in wrong_with(server, strict=strict) if one.counts]
     if not wrong:
         return
     yield from ("", f"#### {code(server.name)}", "")
@@ -298,8 +299,8 @@ _KEPT = {
 def _of_server(server: FleetServer, report: FleetReport) -> Iterator[ReportedProblem]:
     name = show(server.name, NAME)
     kept = _KEPT.get(server.outcome)
-    if server.outcome is ServerOutcome.FAILED and server.audit is None:
-        kept = _KEPT[ServerOutcome.NOT_JUDGED]  # judged, and not audited
+    if server.is_cut_short:
+        kept = _KEPT[ServerOutcome.NOT_JUDGED]
     if kept is not None:
         hint = f"\n{show(server.hint, 600)}" if server.hint else ""
         said = f"{name}: {show(server.reason, 600)}{hint}"
@@ -334,9 +335,8 @@ def results_beside_the_rules(server: FleetServer) -> Iterator[TestResult]:
     name = server.name
     around: dict[str, Any] = {"language": name, "server": name, "revision": server.revision or ""}
     proof = Proof(repeat=server.repeat) if server.repeat else None
-    # A judged server without an audit was not judged to the end.
-    cut_short = server.outcome is ServerOutcome.FAILED and server.audit is None
-    bad = server.outcome.is_bad and (server.outcome is not ServerOutcome.FAILED or cut_short)
+    failed = server.outcome is ServerOutcome.FAILED
+    bad = server.is_cut_short if failed else server.outcome.is_bad
     status = Status.FAIL if bad else Status.PASS
     if server.outcome is ServerOutcome.DISABLED:
         status = Status.SKIP
@@ -401,10 +401,9 @@ def _padded(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _text_details(server: FleetServer, style: Style, *, strict: bool) -> Iterator[str]:
-    wrong = list(wrong_with(server, strict=strict, advice=style.verbose))
-    counting = (Severity.MUST, Severity.SHOULD) if strict else (Severity.MUST,)
-    judged = server.judgement if not style.verbose else None
-    left = sum(one.severity not in counting for one in judged.failures) if judged else 0
+    found = list(wrong_with(server, strict=strict))
+    wrong = [one for one in found if one.counts or style.verbose]
+    left = len(found) - len(wrong)
     if not wrong and not (left and server.outcome.is_bad):
         return
     sign = style.cross if server.outcome.is_bad else style.warning
