@@ -60,6 +60,11 @@ LOG_LEVELS: Final = (
 """From the least to the most urgent."""
 
 
+def needed_meta(revision: Revision) -> dict[str, Any]:
+    """The least that the `_meta` of every request of the stateless era holds."""
+    return {PROTOCOL_VERSION: revision.wire_version, CLIENT_CAPABILITIES: {}}
+
+
 def exists(method: str, sender: str, revision: Revision | None) -> bool:
     """May `sender` make this request in the revision? An unknown revision has them all."""
     spoken = TIMELINE if revision is None else (revision,)

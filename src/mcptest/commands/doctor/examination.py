@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
 
 import msgspec
 
@@ -22,7 +22,7 @@ from mcptest.core.judgement import Evidence
 from mcptest.core.limits import Deadline
 from mcptest.core.message import ABSENT, Kind
 from mcptest.core.revision import Era, Revision
-from mcptest.core.safe_text import show, some_of
+from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import (
     EVERYTHING,
     Asked,
@@ -40,16 +40,16 @@ from mcptest.probe.compliance.learning import (
 )
 from mcptest.probe.compliance.questions import evidence_of
 from mcptest.probe.compliance.site import Order, Site, Waits
-from mcptest.report.doctor import DoctorVerdict, Judged
 from mcptest.rules.messages import is_meta_key
 from mcptest.rules.migration import RESOURCE_NOT_FOUND
-from mcptest.rules.protocol import CACHEABLE, member_at
+from mcptest.rules.protocol import CACHEABLE, needed_meta
 from mcptest.rules.stateless import hint_fault
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.session.lifecycle import PREFIX
 from mcptest.session.live import answered_twice
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, named_items
 from mcptest.session.tape import answered_requests
+from mcptest.suite.matching import error_code
 from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck, SentHttpRequest
 from mcptest.wire.envelope import Faults, decode, faults_of_answer
@@ -74,11 +74,6 @@ _LEAVING = frozenset(
 """Methods that go as a whole: what their answers lack does not matter."""
 _MOST_KINDS = 50
 _MOST_ITEMS = 1_000
-
-
-def shortest(found: Mapping[str, Evidence]) -> Evidence:
-    """Of several proofs the one that is read fastest."""
-    return min(found.values(), key=lambda one: len(one.received))
 
 
 def proof(asked: Asked) -> Evidence:
@@ -144,8 +139,8 @@ class Watch:
 
     def take_code(self, method: str, error: Any, asked: Asked) -> None:
         """Look at an error, whoever it was meant for."""
-        code = member_at(error, "code")
-        if type(code) is not int or len(self.codes) >= _MOST_KINDS:
+        code = error_code(error)
+        if code is None or len(self.codes) >= _MOST_KINDS:
             return
         if code == RESOURCE_NOT_FOUND and method.startswith("resources/"):
             return  # that one has an item of its own
@@ -185,6 +180,39 @@ def _blocks(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for item in _items(result):
         content = item.get("content")
         yield content if isinstance(content, dict) else item
+
+
+def code_of(asked: Asked) -> int | None:
+    return error_code(asked.exchange.error)
+
+
+def status_of(asked: Asked) -> int | None:
+    http = asked.exchange.http
+    return http["status"] if http is not None else None
+
+
+def is_result(asked: Asked) -> bool:
+    return isinstance(asked.exchange.result, dict)
+
+
+def came(asked: Asked) -> bool:
+    """Whether there was any answer, of HTTP or of JSON-RPC."""
+    return asked.exchange.answer != "none" or asked.exchange.http is not None
+
+
+def said(asked: Asked) -> str:
+    """What came, in a few words: `a result`, `-32601 (HTTP 404)`, `nothing`."""
+    status = status_of(asked)
+    told = "" if status is None else f"HTTP {status}"
+    error = asked.exchange.error
+    if error is not ABSENT:
+        code = error.get("code") if isinstance(error, dict) else error
+        words = f"the error {show(str(code), 20)}"
+    elif asked.exchange.result is not ABSENT:
+        words = "a result"
+    else:
+        return told or "nothing"
+    return f"{words} ({told})" if told else words
 
 
 UNKNOWN_VERSION: Final = "1999-01-01"
@@ -362,8 +390,7 @@ class Examination:
         """The same with the `_meta` of the newer revision, which an old server ignores."""
         meta: dict[str, Any] = {}
         if not self.speaks_newer and self.newer.era is Era.STATELESS:
-            version = self.newer.wire_version
-            meta = {PREFIX + "protocolVersion": version, PREFIX + "clientCapabilities": {}}
+            meta = needed_meta(self.newer)
         return self.ask(SentCheck(method=method, params=params, meta=meta))
 
     def _listen(self, conversation: Conversation) -> None:
@@ -577,90 +604,3 @@ class Examination:
         except PeerError as error:
             self.notes.append(f"there was no second connection: {error.message}")
             return None
-
-
-# -- How a probe says what it concluded, and the words that several probes share -----------------
-
-Probe: TypeAlias = Callable[[Examination], Judged]
-Proof: TypeAlias = Asked | Evidence
-PROBES: Final[dict[str, Probe]] = {}
-"""By the id of the migration item that each decides."""
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-_MOST_PROOFS = 3
-_MOST_NAMES = 5
-
-
-def probe(item: str, *, over_http: bool = False) -> Callable[[Probe], Probe]:
-    """Declare the probe of a migration item; `over_http` is one that needs streamable HTTP."""
-
-    def declare(look: Probe) -> Probe:
-        def judged(examination: Examination) -> Judged:
-            if over_http and examination.transport != "http":
-                return not_used("the server is not reached by streamable HTTP")
-            return look(examination)
-
-        PROBES[item] = judged
-        return judged
-
-    return declare
-
-
-def conclude(verdict: DoctorVerdict, detail: str, *proofs: Proof, advice: str = "") -> Judged:
-    found = [one if isinstance(one, Evidence) else proof(one) for one in proofs]
-    shown = tuple(one for one in found if one.sent or one.received)[:_MOST_PROOFS]
-    return Judged(verdict, detail, shown, advice)
-
-
-breaks = partial(conclude, DoctorVerdict.BREAKS)
-ready = partial(conclude, DoctorVerdict.READY)
-not_used = partial(conclude, DoctorVerdict.NOT_USED)
-unknown = partial(conclude, DoctorVerdict.UNKNOWN)
-unchecked = partial(Judged, DoctorVerdict.UNKNOWN, unchecked=True)
-
-
-def code_of(asked: Asked) -> int | None:
-    code = member_at(asked.exchange.error, "code")
-    return code if type(code) is int else None
-
-
-def status_of(asked: Asked) -> int | None:
-    http = asked.exchange.http
-    return http["status"] if http is not None else None
-
-
-def is_result(asked: Asked) -> bool:
-    return isinstance(asked.exchange.result, dict)
-
-
-def came(asked: Asked) -> bool:
-    """Whether there was any answer, of HTTP or of JSON-RPC."""
-    return asked.exchange.answer != "none" or asked.exchange.http is not None
-
-
-def said(asked: Asked) -> str:
-    """What came, in a few words: `a result`, `-32601 (HTTP 404)`, `nothing`."""
-    status = status_of(asked)
-    told = "" if status is None else f"HTTP {status}"
-    error = asked.exchange.error
-    if error is not ABSENT:
-        code = error.get("code") if isinstance(error, dict) else error
-        words = f"the error {show(str(code), 20)}"
-    elif asked.exchange.result is not ABSENT:
-        words = "a result"
-    else:
-        return told or "nothing"
-    return f"{words} ({told})" if told else words
-
-
-def some(names: Iterable[Any]) -> str:
-    """The first names of a list, safe to show, and how many more there are."""
-    return some_of([show(str(name), 60) for name in names], _MOST_NAMES)
-
-
-def uncalled_in_words(examination: Examination) -> str:
-    names = examination.uncalled
-    return (
-        f"{len(names)} of {len(list(examination.tools))} tools were not called ({some(names)}): "
-        "without --allow-tool NAME only those are that say they only read"
-    )

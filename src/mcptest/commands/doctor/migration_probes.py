@@ -7,35 +7,26 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from mcptest.commands.doctor.examination import (
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
     UNKNOWN_URI,
     UNKNOWN_VERSION,
     AskedCall,
     Examination,
     arguments_for,
-    breaks,
     call_of,
     came,
     code_of,
     is_result,
-    not_used,
-    probe,
-    ready,
+    proof,
     said,
-    shortest,
-    some,
     status_of,
-    uncalled_in_words,
-    unchecked,
-    unknown,
 )
 from mcptest.core.capture import Frame
 from mcptest.core.errors import PeerError
@@ -43,11 +34,11 @@ from mcptest.core.judgement import Evidence
 from mcptest.core.limits import Deadline
 from mcptest.core.message import Kind
 from mcptest.core.revision import Era
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import show, some_of
 from mcptest.probe.compliance.conversation import Asked
 from mcptest.probe.compliance.course import messages_of
 from mcptest.probe.compliance.learning import list_through, prompt_arguments
-from mcptest.report.doctor import Judged
+from mcptest.report.doctor import DoctorVerdict, Judged
 from mcptest.rules.migration import (
     Fail,
     Pass,
@@ -56,10 +47,10 @@ from mcptest.rules.migration import (
     missing_resource_code,
 )
 from mcptest.rules.primitives import is_plain_tool_name
-from mcptest.rules.protocol import member_at
+from mcptest.rules.protocol import STATELESS_CODES, member_at, needed_meta
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 from mcptest.session.connection import encode
-from mcptest.session.lifecycle import PREFIX, UNSUPPORTED_VERSION, StatelessLifecycle
+from mcptest.session.lifecycle import UNSUPPORTED_VERSION, StatelessLifecycle
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS
 from mcptest.session.tool_safety import is_safe, may_call, task_support
 from mcptest.suite.sent_message import SentCheck
@@ -71,10 +62,62 @@ from mcptest.wire.mcp_headers import (
     header_annotations,
 )
 
+# -- How a probe says what it concluded, and the words that several probes share -----------------
+
+Probe: TypeAlias = Callable[[Examination], Judged]
+Proof: TypeAlias = Asked | Evidence
+PROBES: Final[dict[str, Probe]] = {}
+"""By the id of the migration item that each decides."""
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+_MOST_PROOFS = 3
+_MOST_NAMES = 5
+
+
+def probe(item: str, *, over_http: bool = False) -> Callable[[Probe], Probe]:
+    """Declare the probe of a migration item; `over_http` is one that needs streamable HTTP."""
+
+    def declare(look: Probe) -> Probe:
+        def judged(examination: Examination) -> Judged:
+            if over_http and examination.transport != "http":
+                return not_used("the server is not reached by streamable HTTP")
+            return look(examination)
+
+        PROBES[item] = judged
+        return judged
+
+    return declare
+
+
+def conclude(verdict: DoctorVerdict, detail: str, *proofs: Proof, advice: str = "") -> Judged:
+    found = [one if isinstance(one, Evidence) else proof(one) for one in proofs]
+    shown = tuple(one for one in found if one.sent or one.received)[:_MOST_PROOFS]
+    return Judged(verdict, detail, shown, advice)
+
+
+breaks = partial(conclude, DoctorVerdict.BREAKS)
+ready = partial(conclude, DoctorVerdict.READY)
+not_used = partial(conclude, DoctorVerdict.NOT_USED)
+unknown = partial(conclude, DoctorVerdict.UNKNOWN)
+unchecked = partial(Judged, DoctorVerdict.UNKNOWN, unchecked=True)
+
+
+def some(names: Iterable[Any]) -> str:
+    """The first names of a list, safe to show, and how many more there are."""
+    return some_of([show(str(name), 60) for name in names], _MOST_NAMES)
+
+
+def uncalled_in_words(examination: Examination) -> str:
+    names = examination.uncalled
+    return (
+        f"{len(names)} of {len(list(examination.tools))} tools were not called ({some(names)}): "
+        "without --allow-tool NAME only those are that say they only read"
+    )
+
+
 # -- The way to the stateless era, on any transport ----------------------------------------------
 
 _GONE_CODES = frozenset({-32002, -32042})
-_DEFINED = frozenset({-32020, -32021, -32022})
 _OF_THE_CANDIDATE = frozenset({-32001, -32003, -32004})
 _ANNOUNCING = ("tools", "prompts", "resources")
 _INTERNAL_ERROR = -32603
@@ -232,8 +275,14 @@ def server_requests(examination: Examination) -> Judged:
     return not_used("nothing that was called led to a request of the server")
 
 
-def _lacking(found: Mapping[str, Evidence], what: str, otherwise: Judged) -> Judged:
-    return breaks(f"{what}: {some(found)}", shortest(found)) if found else otherwise
+def _breaks_by(
+    wrong: Mapping[str, Evidence] | Sequence[Any], what: str, otherwise: Judged
+) -> Judged:
+    """Breaks where something is wrong, which is named and shown by what is read fastest."""
+    if not wrong:
+        return otherwise
+    shown = wrong.values() if isinstance(wrong, Mapping) else ()
+    return breaks(f"{what}: {some(wrong)}", *sorted(shown, key=lambda one: len(one.received))[:1])
 
 
 @probe("result-type")
@@ -241,7 +290,7 @@ def result_type(examination: Examination) -> Judged:
     watch = examination.watch
     typed = ready(f"all {watch.results} results that were seen have a resultType")
     otherwise = typed if watch.results else unknown("no result was seen")
-    return _lacking(watch.untyped, "results have no resultType", otherwise)
+    return _breaks_by(watch.untyped, "results have no resultType", otherwise)
 
 
 @probe("cache-hints")
@@ -250,7 +299,7 @@ def cache_hints(examination: Examination) -> Judged:
     if not watch.cacheable:
         return not_used("none of the results that carry cache hints was seen")
     told = f"all {watch.cacheable} results that need ttlMs and cacheScope have them"
-    return _lacking(watch.uncached, "ttlMs or cacheScope is missing", ready(told))
+    return _breaks_by(watch.uncached, "ttlMs or cacheScope is missing", ready(told))
 
 
 @probe("missing-resource")
@@ -279,7 +328,7 @@ def error_codes(examination: Examination) -> Judged:
     codes = examination.watch.codes
     for asked in examination.knocks.values():
         examination.watch.take_code("", asked.exchange.error, asked)
-    reserved = [code for code in codes if -32099 <= code <= -32020 and code not in _DEFINED]
+    reserved = [code for code in codes if -32099 <= code <= -32020 and code not in STATELESS_CODES]
     wrong = sorted({*reserved, *(code for code in codes if code in _GONE_CODES)})
     if wrong:
         return breaks(f"codes that may not be used: {some(wrong)}", codes[wrong[0]])
@@ -457,8 +506,7 @@ def http_status(examination: Examination) -> Judged:
 def origin(examination: Examination) -> Judged:
     if examination.transport == "stdio":
         return not_used("the server is not reached by HTTP")
-    check = SentCheck(method=examination.alive.method, headers={"Origin": _FOREIGN})
-    asked = examination.ask(check)
+    asked = examination.ask(replace(examination.alive, headers={"Origin": _FOREIGN}))
     if status_of(asked) == 403:
         return ready("a foreign Origin is refused with 403", asked)
     return breaks(f"a request of a foreign Origin is answered with {said(asked)}", asked)
@@ -538,9 +586,7 @@ def _send_batch(examination: Examination) -> tuple[Asked, int, bool]:
     """An array of two harmless requests: what came, how many results, and is it still alive?"""
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": examination.alive.method}
     if examination.site.revision.era is Era.STATELESS:
-        version = examination.site.revision.wire_version
-        meta = {PREFIX + "protocolVersion": version, PREFIX + "clientCapabilities": {}}
-        message["params"] = {"_meta": meta}
+        message["params"] = {"_meta": needed_meta(examination.site.revision)}
     messages = [{**message, "id": one} for one in _BATCH_IDS]
     asked = examination.conversation.ask(SentCheck(raw=encode(messages).decode()))
     answered = sum(
@@ -587,12 +633,10 @@ def utf_8(examination: Examination) -> Judged:
 @probe("meta-keys")
 def meta_keys(examination: Examination) -> Judged:
     watch = examination.watch
-    if watch.bad_meta_keys:
-        keys = list(watch.bad_meta_keys)
-        return breaks(f"keys of _meta: {some(keys)}", watch.bad_meta_keys[keys[0]])
     if not watch.meta_keys:
         return not_used("no _meta was seen")
-    return ready(f"the keys of _meta follow the grammar: {some(watch.meta_keys)}")
+    told = f"the keys of _meta follow the grammar: {some(watch.meta_keys)}"
+    return _breaks_by(watch.bad_meta_keys, "keys of _meta", ready(told))
 
 
 @probe("tool-schemas")
@@ -614,11 +658,10 @@ def tool_schemas(examination: Examination) -> Judged:
             limited.append(f"{named}: {error}")
         except SchemaError as error:
             wrong.append(f"{named}: {error}")
-    if wrong:
-        return breaks(f"schemas that are not valid: {some(wrong)}")
+    fine = ready(f"the schemas of all {len(tools)} tools are valid")
     if limited:
-        return unchecked(f"schemas that can't be checked: {some(limited)}")
-    return ready(f"the schemas of all {len(tools)} tools are valid")
+        fine = unchecked(f"schemas that can't be checked: {some(limited)}")
+    return _breaks_by(wrong, "schemas that are not valid", fine)
 
 
 @probe("tool-names")
@@ -712,21 +755,18 @@ def resource_uris(examination: Examination) -> Judged:
     if not listed:
         return not_used("the server lists no resources")
     wrong = [one.get("uri") for one in listed if not is_uri(str(one.get("uri")))]
-    if wrong:
-        return breaks(f"no URIs by RFC 3986: {some(wrong)}")
-    return ready(f"all {len(listed)} resources have a URI")
+    fine = ready(f"all {len(listed)} resources have a URI")
+    return _breaks_by(wrong, "no URIs by RFC 3986", fine)
 
 
 @probe("titles")
 def titles(examination: Examination) -> Judged:
     items = [one for items in examination.lists.values() for one in items if isinstance(one, dict)]
     titled = [one for one in items if "title" in one]
+    wrong = [one.get("name") for one in titled if not isinstance(one["title"], str)]
     if not titled:
         return not_used("nothing that is listed has a title")
-    wrong = [one.get("name") for one in titled if not isinstance(one["title"], str)]
-    if wrong:
-        return breaks(f"titles that are no text: {some(wrong)}")
-    return ready(f"{len(titled)} titles are texts")
+    return _breaks_by(wrong, "titles that are no text", ready(f"{len(titled)} titles are texts"))
 
 
 @probe("completions")

@@ -14,8 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
-from mcptest.commands.doctor import migration_probes
-from mcptest.commands.doctor.examination import PROBES, Examination, kept_apart
+from mcptest.commands.doctor.examination import Examination, kept_apart
+from mcptest.commands.doctor.migration_probes import PROBES
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import duration, limit_of, server_words, startup_of, wanted_revision
 from mcptest.commands.reporting import captures_for_html, conclude
@@ -79,7 +79,6 @@ def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
 
 Tell: TypeAlias = Callable[[int, int, str], None]
 """Hears how many of how many items were looked at, and what is looked at now."""
-_DECLARING: Final = migration_probes
 _LAST = (
     "batches",
     "batches-received",

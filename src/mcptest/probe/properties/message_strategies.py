@@ -37,7 +37,7 @@ from mcptest.probe.properties.steps import (
     settled,
     valid_message,
 )
-from mcptest.rules.protocol import LOG_LEVELS, META_PREFIX
+from mcptest.rules.protocol import CLIENT_INFO, LOG_LEVEL, LOG_LEVELS, needed_meta
 from mcptest.schema.hypothesis_strategies import (
     INTEGERS,
     KEYS,
@@ -137,13 +137,10 @@ def meta(revision: Revision, *, may_log: bool = True) -> SearchStrategy[dict[str
     optional: dict[str, SearchStrategy[Any]] = {"progressToken": TOKENS}
     if revision.era is Era.HANDSHAKE:
         return objects_of({}, optional)
-    optional[META_PREFIX + "clientInfo"] = _CLIENTS
+    optional[CLIENT_INFO] = _CLIENTS
     if may_log:
-        optional[META_PREFIX + "logLevel"] = st.sampled_from(LOG_LEVELS)
-    required: dict[str, SearchStrategy[Any]] = {
-        META_PREFIX + "protocolVersion": st.just(revision.wire_version),
-        META_PREFIX + "clientCapabilities": st.just({}),
-    }
+        optional[LOG_LEVEL] = st.sampled_from(LOG_LEVELS)
+    required = {name: st.just(value) for name, value in needed_meta(revision).items()}
     return objects_of(required, optional)
 
 

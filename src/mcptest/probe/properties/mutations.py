@@ -20,7 +20,7 @@ from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, json_type
 from mcptest.core.revision import Era, Revision, Window
 from mcptest.probe.properties.steps import ALIVE, Crafted, Intent, encoded_message, request
-from mcptest.rules.protocol import META_PREFIX
+from mcptest.rules.protocol import needed_meta
 
 # -- A mutation ----------------------------------------------------------------------------------
 
@@ -97,13 +97,7 @@ def harmless_method(revision: Revision) -> str:
 
 def needed_params(revision: Revision) -> dict[str, Any]:
     """What the params of every request hold."""
-    if revision.era is Era.HANDSHAKE:
-        return {}
-    meta = {
-        META_PREFIX + "protocolVersion": revision.wire_version,
-        META_PREFIX + "clientCapabilities": {},
-    }
-    return {"_meta": meta}
+    return {} if revision.era is Era.HANDSHAKE else {"_meta": needed_meta(revision)}
 
 
 _IDS: Final = st.sampled_from((1, "a", 0, 2**53 - 1)) | st.integers(1, 10_000)
