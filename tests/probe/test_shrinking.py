@@ -164,14 +164,8 @@ def test_the_plainest_request_is_of_the_same_tool(ask: AskStep, plain: AskStep |
 
 
 def test_a_difference_that_does_not_come_again_is_noted_and_is_no_counterexample() -> None:
-    order = PropertyOrder(target=DEMO)
-    run = PropertyRun(
-        PROPERTIES["read-only"],
-        GROUND,
-        ExampleServer(order),
-        Examples(None, DEMO),
-        order,
-    )
+    stage = ExampleServer(PropertyOrder(target=DEMO))
+    run = PropertyRun(PROPERTIES["read-only"], stage, Examples(None, DEMO))
     step = Relate("read-only", "add", {"a": 1})
     once = Violation(way=Way.RELATION, title="it changes nothing", message="the counter changed")
     trial = Scripted(lambda asked: False)

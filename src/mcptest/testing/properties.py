@@ -185,12 +185,11 @@ class Player:
 
     def _bench_for(self, *, rude: bool) -> PlayBench:
         """Who was rude once is judged by fewer rules, so politeness begins with a new session."""
-        from mcptest.probe.properties.example_judge import Judge, PlayBench
+        from mcptest.probe.properties.example_judge import PlayBench
 
         if self._bench is None or self._rude is not rude:
             if self._bench is not None:
                 self._bench.renew()
             self._rude = rude
-            judge = Judge(self.revision, self.transport, rude=rude)
-            self._bench = PlayBench(self._stage, judge)
+            self._bench = PlayBench(self._stage, rude=rude)
         return self._bench

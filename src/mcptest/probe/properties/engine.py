@@ -18,7 +18,7 @@ from mcptest.core.safe_text import show
 from mcptest.probe.counterexamples import Examples, SavedExample
 from mcptest.probe.live_server import head_of
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, PropertyOrder
+from mcptest.probe.properties.property_catalogue import PROPERTIES, PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun
 from mcptest.probe.properties.steps import Relate
 from mcptest.report.property import PropertyReport, PropertyResult
@@ -50,11 +50,10 @@ class Done(msgspec.Struct, frozen=True):
 class OneAfterTheOther:
     """One server that serves one property after the other."""
 
-    def __init__(self, order: PropertyOrder, stage: ExampleServer, ground: KnownServer) -> None:
-        self.order = order
+    def __init__(self, stage: ExampleServer) -> None:
+        self.order = stage.order
         self.stage = stage
-        self.ground = ground
-        self.examples = Examples(order.database, order.target)
+        self.examples = Examples(stage.order.database, stage.order.target)
         self.interrupted = False
         self.tried = 0
         """How many properties the server was there for."""
@@ -113,7 +112,7 @@ class OneAfterTheOther:
         return msgspec.structs.replace(run.so_far(), ended_early=why)
 
     def _run_of(self, name: str) -> PropertyRun:
-        return PropertyRun(PROPERTIES[name], self.ground, self.stage, self.examples, self.order)
+        return PropertyRun(PROPERTIES[name], self.stage, self.examples)
 
 
 # -- A run of property tests ---------------------------------------------------------------------
@@ -165,7 +164,7 @@ def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done])
             message = f"{order.out_of_time}: the server was not met by then"
             raise PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer") from None
         with cancellation.heeding(order.is_over):
-            done = carry_out(OneAfterTheOther(order, stage, stage.ground))
+            done = carry_out(OneAfterTheOther(stage))
     finally:
         stage.close()
     mask = redaction.text

@@ -340,9 +340,9 @@ _SLOW = 1.0
 
 
 class PlayBench:
-    def __init__(self, stage: ExampleServer, judge: Judge) -> None:
+    def __init__(self, stage: ExampleServer, *, rude: bool = False) -> None:
         self.stage = stage
-        self.judge = judge
+        self.judge = Judge(stage.revision, stage.met.transport, rude=rude)
         self.is_fresh = True
         """Whether nothing was done to the server that is there: it is new, or there is none."""
         self.began_anew = False

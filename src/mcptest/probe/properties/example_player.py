@@ -42,11 +42,7 @@ from mcptest.session.tape import Tape
 from mcptest.suite.observed import SeenExchange
 from mcptest.wire.envelope import decode
 
-_CHANGES = {
-    "tools": "toolsListChanged",
-    "prompts": "promptsListChanged",
-    "resources": "resourcesListChanged",
-}
+_CHANGING = ("tools", "prompts", "resources")
 _ENDS = {OutcomeKind.CRASHED: Way.CRASH, OutcomeKind.HUNG: Way.HANG}
 _AFTER_THE_FENCE = 0.25
 """A server may work on two messages at once: how far the first may fall behind the second."""
@@ -282,8 +278,9 @@ class _Actor:
             if step.uri:
                 pending = lifecycle.subscribe(step.uri, deadline)
             elif isinstance(lifecycle, StatelessLifecycle):
-                declared = (part for part in _CHANGES if offer.declares(f"{part}.listChanged"))
-                pending = lifecycle.listen({_CHANGES[part]: True for part in declared}, deadline)
+                declared = (part for part in _CHANGING if offer.declares(f"{part}.listChanged"))
+                wanted = {f"{part}ListChanged": True for part in declared}
+                pending = lifecycle.listen(wanted, deadline)
             else:
                 return
         except PeerError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from hypothesis import strategies as st
@@ -200,35 +200,41 @@ def _params(
 # -- what the lists of a server name ---------------------------------------------------------
 
 
-def _reads(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
+Content: TypeAlias = dict[str, SearchStrategy[Any]]
+"""The members of the params of a method, beside `_meta`."""
+
+
+def _calls(offer: Offer) -> Iterator[Content]:
+    for tool in named_items(offer.tools):
+        schema = tool.get("inputSchema")
+        if isinstance(schema, Mapping) and not tool_arguments(schema).is_empty:
+            yield {"name": st.just(tool["name"]), "arguments": tool_arguments(schema)}
+
+
+def _reads(offer: Offer) -> Iterator[Content]:
     uris = offer.names("resources", "uri")
-    return [{"uri": st.sampled_from(uris)}] if uris else []
+    if uris:
+        yield {"uri": st.sampled_from(uris)}
 
 
-def _subscriptions(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
-    return _reads(offer) if offer.declares("resources.subscribe") else []
+def _subscriptions(offer: Offer) -> Iterator[Content]:
+    return _reads(offer) if offer.declares("resources.subscribe") else iter(())
 
 
-def _prompts(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
-    found: list[dict[str, SearchStrategy[Any]]] = []
+def _prompts(offer: Offer) -> Iterator[Content]:
     for prompt in named_items(offer.prompts):
         required, optional = _prompt_arguments(prompt)
         arguments = objects_of(dict.fromkeys(required, TEXTS), dict.fromkeys(optional, TEXTS))
-        found.append({"name": st.just(prompt["name"]), "arguments": arguments})
-    return found
+        yield {"name": st.just(prompt["name"]), "arguments": arguments}
 
 
-def _completions(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
-    if not offer.declares("completions"):
-        return []
-    found: list[dict[str, SearchStrategy[Any]]] = []
-    for prompt in named_items(offer.prompts):
+def _completions(offer: Offer) -> Iterator[Content]:
+    for prompt in named_items(offer.prompts) if offer.declares("completions") else ():
         required, optional = _prompt_arguments(prompt)
         for name in (*required, *optional):
             ref = {"type": "ref/prompt", "name": prompt["name"]}
             argument = st.fixed_dictionaries({"name": st.just(name), "value": TEXTS})
-            found.append({"ref": st.just(ref), "argument": argument})
-    return found
+            yield {"ref": st.just(ref), "argument": argument}
 
 
 def _prompt_arguments(prompt: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -238,13 +244,8 @@ def _prompt_arguments(prompt: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     return required, [one["name"] for one in known if one.get("required") is not True]
 
 
-_CONTENTS: Final[Mapping[str, Callable[[Offer], list[dict[str, SearchStrategy[Any]]]]]] = {
-    "tools/call": lambda offer: [
-        {"name": st.just(tool["name"]), "arguments": tool_arguments(tool["inputSchema"])}
-        for tool in named_items(offer.tools)
-        if isinstance(tool.get("inputSchema"), Mapping)
-        and not tool_arguments(tool["inputSchema"]).is_empty
-    ],
+_CONTENTS: Final[Mapping[str, Callable[[Offer], Iterator[Content]]]] = {
+    "tools/call": _calls,
     "resources/read": _reads,
     "resources/subscribe": _subscriptions,
     "resources/unsubscribe": _subscriptions,

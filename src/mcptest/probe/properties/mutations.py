@@ -151,10 +151,6 @@ def _array_of_requests(draw: DrawFn, value: dict[str, Any], revision: Revision) 
     return [{**value, "id": f"batched-{number}"} for number in range(count)]
 
 
-def _array_of_junk(draw: DrawFn, value: dict[str, Any], revision: Revision) -> list[Any]:
-    return draw(st.lists(st.sampled_from(VALUES), min_size=1, max_size=3))
-
-
 def _initialize_in_batch(draw: DrawFn, value: dict[str, Any], revision: Revision) -> list[Any]:
     client = {"clientInfo": {"name": "mcptest", "version": "0"}, "capabilities": {}}
     return [request("initialize", {"protocolVersion": revision.wire_version, **client}, "batched")]
@@ -215,10 +211,6 @@ def _member_type(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dic
     return {**value, "method": method, "params": params}
 
 
-def _params_missing(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
-    return {**_less(value, "params"), "method": draw(st.sampled_from(tuple(_NEEDED)))}
-
-
 def _meta_missing(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
     return {**value, "params": {}} if draw(st.booleans()) else _less(value, "params")
 
@@ -255,10 +247,6 @@ def _invalid_utf8(draw: DrawFn, value: dict[str, Any], revision: Revision) -> by
     return encoded_message(value).replace(b"/?", draw(st.sampled_from(_BAD_UTF8)))
 
 
-def _huge_number(draw: DrawFn, value: dict[str, Any], revision: Revision) -> bytes:
-    return _text_with(value, draw(st.sampled_from((b"1e400", b"-1e999", b"9" * 5_000))))
-
-
 def _duplicate_key(draw: DrawFn, value: dict[str, Any], revision: Revision) -> bytes:
     twice = draw(st.sampled_from(("method", "id", "jsonrpc", "params")))
     again = json.dumps({twice: value[twice]})[1:]
@@ -282,12 +270,17 @@ def _huge(draw: DrawFn, value: dict[str, Any], revision: Revision) -> bytes:
 
 _CHANGES: Final[Mapping[str, Change]] = {
     "array": _array_of_requests,
-    "array-of-junk": _array_of_junk,
+    "array-of-junk": lambda draw, *_: draw(
+        st.lists(st.sampled_from(VALUES), min_size=1, max_size=3)
+    ),
     "initialize-in-batch": _initialize_in_batch,
     "unknown-method": lambda draw, value, _: {**value, "method": _unknown_name(draw)},
     "unknown-method-in-a-header": _unknown_in_a_header,
     "unknown-notification": _unknown_notice,
-    "params-missing": _params_missing,
+    "params-missing": lambda draw, value, _: {
+        **_less(value, "params"),
+        "method": draw(st.sampled_from(tuple(_NEEDED))),
+    },
     "member-missing": _member_missing,
     "member-type": _member_type,
     "meta-missing": _meta_missing,
@@ -302,7 +295,9 @@ _CHANGES: Final[Mapping[str, Change]] = {
         lambda text, control: text.replace(b'"method":"', b'"method":"' + control),
         *(b"\x01", b"\x00", b"\x09", b"\x08", b"\x1f"),
     ),
-    "huge-number": _huge_number,
+    "huge-number": lambda draw, value, _: _text_with(
+        value, draw(st.sampled_from((b"1e400", b"-1e999", b"9" * 5_000)))
+    ),
     "duplicate-key": _duplicate_key,
     "too-deep": _too_deep,
     "huge": _huge,

@@ -70,7 +70,7 @@ class Team:
         """Try them all, so many at once. The results stand in the order of the names."""
         self._stage.drop()  # or each worker would hold its pipes open
         # What every worker would otherwise work out for itself.
-        corpus_of(self._alone.ground.revision)
+        corpus_of(self._stage.revision)
         LETTERS.validate()
         self._room = workers
         try:
@@ -185,7 +185,7 @@ def _be_a_worker(
             other.close()
         last_words.clear()
         order = msgspec.structs.replace(alone.order, should_stop=_heeding(stopping))
-        own = OneAfterTheOther(order, alone.stage.another(order), alone.ground)
+        own = OneAfterTheOther(alone.stage.another(order))
         with cancellation.heeding(order.is_over):
             try:
                 result = own.one(name, is_last=is_last)

@@ -18,9 +18,9 @@ from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.probe.counterexamples import Examples, SavedExample
-from mcptest.probe.properties.example_judge import Judge, PlayBench, Violation
+from mcptest.probe.properties.example_judge import PlayBench, Violation
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.property_catalogue import KnownServer, Property, PropertyOrder
+from mcptest.probe.properties.property_catalogue import Property
 from mcptest.probe.properties.property_examples import NothingToTry, Strand, examples_of
 from mcptest.probe.properties.relations import RelationBench
 from mcptest.probe.properties.search import Bench, CarriedOver, Enough, Trial, search
@@ -49,18 +49,10 @@ _ROUNDS = 50
 class PropertyRun:
     """The run of one property. What was found so far is there also when it ends early."""
 
-    def __init__(
-        self,
-        one: Property,
-        ground: KnownServer,
-        stage: ExampleServer,
-        examples: Examples,
-        order: PropertyOrder,
-    ) -> None:
+    def __init__(self, one: Property, stage: ExampleServer, examples: Examples) -> None:
         self.property = one
-        self.ground = ground
         self.stage = stage
-        self.order = order
+        self.order = stage.order
         self._examples = examples
         self._begun = time.monotonic()
         self._trial: Trial | None = None
@@ -75,7 +67,7 @@ class PropertyRun:
     def result(self, seed: int, seconds: float) -> PropertyResult:
         """Try it for so long. Raises PeerError when the server is gone for good."""
         try:
-            strands = examples_of(self.property.name, self.ground)
+            strands = examples_of(self.property.name, self.stage.ground)
         except NothingToTry as why:
             if self.order.is_over():  # it was not looked for to the end
                 return self.so_far()
@@ -125,9 +117,8 @@ class PropertyRun:
 
     def _bench(self) -> Bench:
         if self.property.relation:
-            return RelationBench(self.stage, self.ground.revision)
-        judge = Judge(self.ground.revision, self.ground.transport, rude=self.property.rude)
-        return PlayBench(self.stage, judge)
+            return RelationBench(self.stage)
+        return PlayBench(self.stage, rude=self.property.rude)
 
     def _about(self, steps: Steps) -> str:
         """The tool that is called, where each may fail by itself."""
@@ -144,7 +135,7 @@ class PropertyRun:
 
     def _replay_kept(self, trial: Trial) -> None:
         kept = self._examples.of(
-            self.property.name, self.ground.revision.value, self.ground.transport
+            self.property.name, self.stage.ground.revision.value, self.stage.ground.transport
         )
         for example in kept:
             if self.order.is_out_of_time:
@@ -289,7 +280,7 @@ class PropertyRun:
         self._notes.append(f"it once did not answer in time: {found.message}")
 
     def _shortening(self, trial: Trial, wanted: tuple[str, ...]) -> Shortening:
-        return Shortening(trial, wanted, functools.partial(plain_ask, self.ground))
+        return Shortening(trial, wanted, functools.partial(plain_ask, self.stage.ground))
 
     def _carried_over(self, trial: Trial, carried: CarriedOver) -> None:
         """It failed after others and not alone: which of them does it take?"""
@@ -334,8 +325,8 @@ class PropertyRun:
             rule=found.rule,
             title=found.title,
             way=found.way.value,
-            revision=self.ground.revision.value,
-            transport=self.ground.transport,
+            revision=self.stage.ground.revision.value,
+            transport=self.stage.ground.transport,
             after=after,
             steps=list(steps),
         )
@@ -367,7 +358,7 @@ class PropertyRun:
             label=target.label,
             transport=tape.transport or target.way,
             peer=target.peer,
-            spec_version=self.ground.revision.value,
+            spec_version=self.stage.ground.revision.value,
         )
         for record in tape.records:
             recorder(record)

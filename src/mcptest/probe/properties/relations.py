@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from mcptest.core.errors import ErrorKind, PeerError
-from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.probe.hint_checks import Verifier
@@ -44,10 +43,9 @@ class RelationBench:
     is_fresh = False
     began_anew = False
 
-    def __init__(self, stage: ExampleServer, revision: Revision) -> None:
+    def __init__(self, stage: ExampleServer) -> None:
         """Of the stage: which server it is, and which of its tools are slow."""
         self._stage = stage
-        self._revision = revision
         self._timeout = stage.order.timeout
         self._subject = self._another()
 
@@ -55,7 +53,7 @@ class RelationBench:
         order = self._stage.order
         return Subject(
             order.target,
-            revision=self._revision,
+            revision=self._stage.revision,
             timeout=order.timeout,
             startup=order.startup,
             should_stop=order.is_over,

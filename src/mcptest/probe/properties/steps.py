@@ -70,23 +70,22 @@ def valid_message(value: dict[str, Any], kind: Intent) -> Crafted:
 # -- Steps ---------------------------------------------------------------------------------------
 
 
-class Connect(msgspec.Struct, frozen=True, tag="connect", tag_field="step"):
+class _AnyStep(msgspec.Struct, frozen=True, tag_field="step"):
+    @property
+    def words(self) -> str:
+        """The step as people read it."""
+        return str(self.__struct_config__.tag)
+
+
+class Connect(_AnyStep, frozen=True, tag="connect"):
     """Open a connection and begin as the era does; over stdio a new process."""
 
-    @property
-    def words(self) -> str:
-        return "connect"
 
-
-class Disconnect(msgspec.Struct, frozen=True, tag="disconnect", tag_field="step"):
+class Disconnect(_AnyStep, frozen=True, tag="disconnect"):
     """Close the connection, with whatever is still under way."""
 
-    @property
-    def words(self) -> str:
-        return "disconnect"
 
-
-class AskStep(msgspec.Struct, frozen=True, tag="ask", tag_field="step"):
+class AskStep(_AnyStep, frozen=True, tag="ask"):
     """Send a request and wait for its answer."""
 
     method: str
@@ -101,7 +100,7 @@ class AskStep(msgspec.Struct, frozen=True, tag="ask", tag_field="step"):
         return f"{self.method}{told}{' with a progress token' if self.progress else ''}"
 
 
-class AskAtOnce(msgspec.Struct, frozen=True, tag="ask-at-once", tag_field="step"):
+class AskAtOnce(_AnyStep, frozen=True, tag="ask-at-once"):
     """Send many requests before reading, cancel some of them, then wait for the others."""
 
     many: tuple[AskStep, ...]
@@ -117,7 +116,7 @@ class AskAtOnce(msgspec.Struct, frozen=True, tag="ask-at-once", tag_field="step"
         return f"{len(self.many)} at once: {asked}"
 
 
-class Cancel(msgspec.Struct, frozen=True, tag="cancel", tag_field="step"):
+class Cancel(_AnyStep, frozen=True, tag="cancel"):
     """Cancel the request of that number, which was answered before."""
 
     index: int
@@ -127,7 +126,7 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel", tag_field="step"):
         return f"cancel request {self.index}, too late"
 
 
-class Notify(msgspec.Struct, frozen=True, tag="notify", tag_field="step"):
+class Notify(_AnyStep, frozen=True, tag="notify"):
     """Send a notification."""
 
     method: str
@@ -138,7 +137,7 @@ class Notify(msgspec.Struct, frozen=True, tag="notify", tag_field="step"):
         return f"{self.method}{f' {_text(self.params)}' if self.params else ''}"
 
 
-class PageStep(msgspec.Struct, frozen=True, tag="page", tag_field="step"):
+class PageStep(_AnyStep, frozen=True, tag="page"):
     """Walk a list by its cursors, so many pages at most."""
 
     method: str
@@ -149,7 +148,7 @@ class PageStep(msgspec.Struct, frozen=True, tag="page", tag_field="step"):
         return f"{self.method}, {self.pages} pages"
 
 
-class Subscribe(msgspec.Struct, frozen=True, tag="subscribe", tag_field="step"):
+class Subscribe(_AnyStep, frozen=True, tag="subscribe"):
     """Ask to be told of changes: of a resource, or of the lists where the URI is empty.
 
     `resources/subscribe` in the handshake era, `subscriptions/listen` in the stateless one.
@@ -159,17 +158,17 @@ class Subscribe(msgspec.Struct, frozen=True, tag="subscribe", tag_field="step"):
 
     @property
     def words(self) -> str:
-        return f"subscribe to {show(self.uri, _SHOWN) if self.uri else 'changes of lists'}"
+        return f"subscribe to {show(self.uri, _SHOWN) or 'changes of lists'}"
 
 
-class Unsubscribe(msgspec.Struct, frozen=True, tag="unsubscribe", tag_field="step"):
+class Unsubscribe(_AnyStep, frozen=True, tag="unsubscribe"):
     """Want to be told no more."""
 
     uri: str = ""
 
     @property
     def words(self) -> str:
-        return f"unsubscribe from {show(self.uri, _SHOWN) if self.uri else 'changes of lists'}"
+        return f"unsubscribe from {show(self.uri, _SHOWN) or 'changes of lists'}"
 
 
 Step: TypeAlias = (
@@ -186,7 +185,7 @@ Step: TypeAlias = (
 Conversation: TypeAlias = tuple[Step, ...]
 
 
-class Send(msgspec.Struct, frozen=True, omit_defaults=True, tag="send", tag_field="step"):
+class Send(_AnyStep, frozen=True, omit_defaults=True, tag="send"):
     """One message, byte for byte."""
 
     text: str = ""
@@ -215,7 +214,7 @@ class Send(msgspec.Struct, frozen=True, omit_defaults=True, tag="send", tag_fiel
         return f"send {show(self.raw, _LONG)}{what}"
 
 
-class Relate(msgspec.Struct, frozen=True, omit_defaults=True, tag="relate", tag_field="step"):
+class Relate(_AnyStep, frozen=True, omit_defaults=True, tag="relate"):
     """Something that a server claims to be the same twice."""
 
     relation: str
