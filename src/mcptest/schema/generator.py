@@ -259,32 +259,29 @@ class Generator:
 class _Part:
     """One part of a schema, read when it is needed first."""
 
-    __slots__ = ("_check", "_depth", "_generator", "_makes", "_schema")
-
     def __init__(self, generator: Generator, schema: Any, depth: int) -> None:
         self._generator = generator
         self._schema = schema
         self._depth = depth
-        self._makes: list[Make] | None = None
-        is_risky = isinstance(schema, Mapping) and not _RISKY.isdisjoint(schema)
-        self._check: CompiledSchema | bool | None = is_risky
-        """True: there is one, which was not needed until now."""
+        self._is_risky = isinstance(schema, Mapping) and not _RISKY.isdisjoint(schema)
 
-    def _read(self) -> list[Make]:
-        self._makes = self._generator.makes(self._schema, self._depth)
-        return self._makes
+    @functools.cached_property
+    def _makes(self) -> list[Make]:
+        return self._generator.makes(self._schema, self._depth)
+
+    @functools.cached_property
+    def _check(self) -> CompiledSchema | None:
+        return self._generator.check(self._schema)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing fits, whatever is chosen."""
-        return not (self._read() if self._makes is None else self._makes)
+        return not self._makes
 
     def make(self, choices: Choices, name: str) -> Any:
         value = self._made(choices, name)
-        if not self._check or not choices.checks:
+        if not self._is_risky or not choices.checks:
             return value
-        if self._check is True:
-            self._check = self._generator.check(self._schema)
         for again in range(1, _TRIES):
             if self._check is None or self._check.fits(value):
                 break
@@ -292,7 +289,7 @@ class _Part:
         return value
 
     def _made(self, choices: Choices, name: str) -> Any:
-        makes = self._read() if self._makes is None else self._makes
+        makes = self._makes
         if len(makes) == 1:
             return makes[0](choices, name)
         if not makes:

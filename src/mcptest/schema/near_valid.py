@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
@@ -145,16 +146,13 @@ def arrays(item: Any) -> tuple[Named, ...]:
     )
 
 
-def objects() -> tuple[Named, ...]:
-    deep: Any = {}
-    for _ in range(19):
-        deep = {"level": deep}
-    return (
-        ("empty object", {}),
-        NULL,
-        ("20 levels deep", deep),
-        ("100 keys", {f"key{number}": number for number in range(100)}),
-    )
+_DEEP: Final = reduce(lambda inner, _: {"level": inner}, range(19), dict[str, Any]())
+OBJECTS: Final[tuple[Named, ...]] = (
+    ("empty object", {}),
+    NULL,
+    ("20 levels deep", _DEEP),
+    ("100 keys", {f"key{number}": number for number in range(100)}),
+)
 
 
 # -- Values one step beyond what the schema of a member allows, each named by what it breaks -----
@@ -174,9 +172,7 @@ def beyond(plain: Mapping[str, Any], valid: Any) -> Iterator[Named]:
     """What would break one keyword. Whoever asks validates: a schema may say things twice."""
     if isinstance(valid, str):
         yield from _texts(plain, valid)
-    elif isinstance(valid, bool):
-        pass
-    elif isinstance(valid, int | float):
+    elif isinstance(valid, int | float) and not isinstance(valid, bool):
         yield from _numbers(plain, valid)
     elif isinstance(valid, list):
         yield from _lists(plain, valid)
@@ -415,18 +411,17 @@ def _beyond(
             yield case
 
 
+_VALUES: Final = {"integer": NUMBERS, "number": NUMBERS, "boolean": BOOLEANS, "object": OBJECTS}
+
+
 def _values(form: Form, member: Member, kind: str, writes: bool) -> tuple[Named, ...]:
     if kind == "string":
         away = TRAVERSAL_FOR_WRITERS
         return tuple(
             (label, away if writes and value == TRAVERSAL else value) for label, value in STRINGS
         )
-    if kind in ("integer", "number"):
-        return NUMBERS
-    if kind == "boolean":
-        return BOOLEANS
-    if kind == "object":
-        return objects()
+    if kind != "array":
+        return _VALUES[kind]
     item = _made(form, member.plain.get("items", {}))
     return arrays("item" if item is ABSENT else item)
 
