@@ -155,9 +155,9 @@ broken(
 
 def _lenient(which: Callable[[str, Any, str], bool]) -> Fault:
     def make(compare: Any) -> Any:
-        def comparing(header: str, request: Any, expected: str) -> None:
-            if not which(header, request, expected):
-                compare(header, request, expected)
+        def comparing(header: str, headers: Any, expected: str) -> None:
+            if not which(header, headers, expected):
+                compare(header, headers, expected)
 
         return comparing
 
@@ -168,14 +168,14 @@ over_http(
     "any-method",
     "sep-2243-server-reject-invalid-headers",
     "Mcp-Method may be of another method",
-    _lenient(lambda header, request, expected: request.header("mcp-method") == "prompts/list"),
+    _lenient(lambda header, headers, expected: headers.get("mcp-method") == "prompts/list"),
     also=("sep-2243-server-reject-error-code",),
 )
 over_http(
     "nameless-call",
     "sep-2243-server-reject-invalid-headers",
     "Mcp-Name may be missing",
-    _lenient(lambda header, request, _: header == "Mcp-Name" and not request.header("mcp-name")),
+    _lenient(lambda header, headers, _: header == "Mcp-Name" and not headers.get("mcp-name")),
     also=("sep-2243-server-reject-error-code",),
 )
 
@@ -210,9 +210,9 @@ over_http(
 
 def _loose_param(which: Callable[[str | None], bool]) -> Fault:
     def make(compare: Any) -> Any:
-        def comparing(header: str, request: Any, value: Any) -> None:
-            if not which(request.header(header.lower())):
-                compare(header, request, value)
+        def comparing(header: str, headers: Any, value: Any) -> None:
+            if not which(headers.get(header.lower())):
+                compare(header, headers, value)
 
         return comparing
 

@@ -337,7 +337,7 @@ def _compares(change: Callable[[str, Any, str, Any], None]) -> Fault:
     """Put another comparison in place of that of one header and the body."""
 
     def make(compare: Any) -> Any:
-        return lambda header, request, expected: change(header, request, expected, compare)
+        return lambda header, headers, expected: change(header, headers, expected, compare)
 
     return patch("demo.http_server:_compare", make)
 
@@ -345,11 +345,11 @@ def _compares(change: Callable[[str, Any, str, Any], None]) -> Fault:
 def _skips(name: str, missing: bool) -> Callable[[str, Any, str, Any], None]:
     """A header that is missing, or one that differs, does not matter."""
 
-    def change(header: str, request: Any, expected: str, compare: Any) -> None:
-        is_missing = request.header(header.lower()) is None
+    def change(header: str, headers: Any, expected: str, compare: Any) -> None:
+        is_missing = headers.get(header.lower()) is None
         if header == name and is_missing is missing:
             return
-        compare(header, request, expected)
+        compare(header, headers, expected)
 
     return change
 
@@ -361,19 +361,19 @@ mutant("HTTP-112", "the method header may be missing", _compares(_skips("Mcp-Met
 mutant("HTTP-113", "the name header may be missing", _compares(_skips("Mcp-Name", True)))
 
 
-def _other_method(header: str, request: Any, expected: str, compare: Any) -> None:
-    if header == "Mcp-Method" and request.header("mcp-method") == "tools/list":
+def _other_method(header: str, headers: Any, expected: str, compare: Any) -> None:
+    if header == "Mcp-Method" and headers.get("mcp-method") == "tools/list":
         return
-    compare(header, request, expected)
+    compare(header, headers, expected)
 
 
 mutant("HTTP-114", "the method header may differ", _compares(_other_method))
 
 
-def _other_name(header: str, request: Any, expected: str, compare: Any) -> None:
-    if header == "Mcp-Name" and request.header("mcp-name") == "mcptest-another-name":
+def _other_name(header: str, headers: Any, expected: str, compare: Any) -> None:
+    if header == "Mcp-Name" and headers.get("mcp-name") == "mcptest-another-name":
         return
-    compare(header, request, expected)
+    compare(header, headers, expected)
 
 
 mutant("HTTP-115", "the name header may differ", _compares(_other_name))
@@ -401,10 +401,10 @@ mutant(
 )
 
 
-def _any_case(header: str, request: Any, expected: str, compare: Any) -> None:
-    if header == "Mcp-Method" and (request.header("mcp-method") or "").lower() == expected.lower():
+def _any_case(header: str, headers: Any, expected: str, compare: Any) -> None:
+    if header == "Mcp-Method" and (headers.get("mcp-method") or "").lower() == expected.lower():
         return
-    compare(header, request, expected)
+    compare(header, headers, expected)
 
 
 mutant("HTTP-119", "values of headers are compared without case", _compares(_any_case))
@@ -412,33 +412,33 @@ mutant("HTTP-119", "values of headers are compared without case", _compares(_any
 
 def _param(change: Callable[[str, Any, Any, Any], None]) -> Fault:
     def make(compare: Any) -> Any:
-        return lambda header, request, value: change(header, request, value, compare)
+        return lambda header, headers, value: change(header, headers, value, compare)
 
     return patch("demo.http_server:_compare_param", make)
 
 
-def _may_be_missing(header: str, request: Any, value: Any, compare: Any) -> None:
-    if request.header(header.lower()) is not None:
-        compare(header, request, value)
+def _may_be_missing(header: str, headers: Any, value: Any, compare: Any) -> None:
+    if headers.get(header.lower()) is not None:
+        compare(header, headers, value)
 
 
 mutant("HTTP-120", "the header of an argument may be missing", _param(_may_be_missing))
 
 
-def _must_be_there(header: str, request: Any, value: Any, compare: Any) -> None:
+def _must_be_there(header: str, headers: Any, value: Any, compare: Any) -> None:
     if value is None:
         from mcptest.servers.demo.jsonrpc import HEADER_MISMATCH, Refusal
 
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} is missing")
-    compare(header, request, value)
+    compare(header, headers, value)
 
 
 mutant("HTTP-121", "the header of an argument that is not there is wanted", _param(_must_be_there))
 
 
-def _bad_base64_is_fine(header: str, request: Any, value: Any, compare: Any) -> None:
-    if "!!!" not in (request.header(header.lower()) or ""):
-        compare(header, request, value)
+def _bad_base64_is_fine(header: str, headers: Any, value: Any, compare: Any) -> None:
+    if "!!!" not in (headers.get(header.lower()) or ""):
+        compare(header, headers, value)
 
 
 mutant("HTTP-122", "base64 that is none is taken", _param(_bad_base64_is_fine))

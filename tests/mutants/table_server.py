@@ -96,7 +96,7 @@ mutant(
 
 
 def _reversed_every_other_time(table: Any) -> Any:
-    from mcptest.servers.demo import features, stateless_era
+    from mcptest.servers.demo import features
 
     state = {"turned": False}
 
@@ -111,8 +111,7 @@ def _reversed_every_other_time(table: Any) -> Any:
             state["turned"] = not state["turned"]
         return in_order(call)
 
-    for one in (table, stateless_era._METHODS):
-        one["tools/list"] = listing
+    table["tools/list"] = listing
     return table
 
 

@@ -310,12 +310,6 @@ def ask_roots(key: str) -> ClientQuestion:
     return ClientQuestion(key, "roots/list", {}, {"roots": {}}, SCHEMAS["roots"])
 
 
-def list_client_roots() -> Generator[ClientQuestion, Any, list[str]]:
-    """The URIs of the client's roots."""
-    answer = yield ask_roots("roots")
-    return [root["uri"] for root in answer["roots"]]
-
-
 def missing_capability(ask: ClientQuestion, declared: Obj) -> dict[str, Obj] | None:
     """What the client would have to declare for this question, or None when it did."""
     for name, modes in ask.needs.items():

@@ -6,7 +6,13 @@ adds to a result is added by its dispatcher.
 
 from __future__ import annotations
 
-from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, SCHEMAS, Refusal, require_fit
+from mcptest.servers.demo.jsonrpc import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    SCHEMAS,
+    Refusal,
+    require_fit,
+)
 from mcptest.servers.demo.prompts import complete, get_prompt, offered_prompts
 from mcptest.servers.demo.resources import read_resource, require_resource
 from mcptest.servers.demo.tool_list import call_tool, find_tool, offered_tools
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
     from mcptest.servers.demo.exchange import Body
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.tool_list import Call
+    from mcptest.servers.demo.world import World
 
     Handler: TypeAlias = Callable[[Call], "Obj | Body"]
 
@@ -35,17 +42,6 @@ def run_tool(call: Call) -> Obj | Body:
     return call_tool(tool, call.params.get("arguments", {}), call)
 
 
-def prompt(call: Call) -> Obj | Body:
-    require_fit(call.params, SCHEMAS["prompt"])
-    return get_prompt(call, call.params["name"], call.params.get("arguments", {}))
-
-
-def completion(call: Call) -> Obj:
-    require_fit(call.params, SCHEMAS["completion"])
-    wanted = call.params["argument"]
-    return complete(call, call.params["ref"], wanted["name"], wanted["value"])
-
-
 def listing(name: str, offered: Callable[[Call], Iterable[Any]]) -> Handler:
     """What serves a list, whose items know how they are shown in each revision."""
     return lambda call: page_of(call, name, [item.describe(call.version) for item in offered(call)])
@@ -60,9 +56,23 @@ HANDLERS: dict[str, Handler] = {
     ),
     "resources/read": lambda call: {"contents": [read_resource(wanted_uri(call), call.world)]},
     "prompts/list": listing("prompts", offered_prompts),
-    "prompts/get": prompt,
-    "completion/complete": completion,
+    "prompts/get": get_prompt,
+    "completion/complete": complete,
 }
+
+
+def find_handler(method: str, version: str, world: World, own: dict[str, Handler]) -> Handler:
+    """What serves a method in this revision; `own` has what only its era knows. Raises Refusal."""
+    handler = None
+    if method.startswith("tasks/") and "tasks" in world.options.offer:
+        from mcptest.servers.demo.tasks import METHODS
+
+        handler = METHODS.get(version, {}).get(method)
+    elif method not in world.hidden:
+        handler = own.get(method) or HANDLERS.get(method)
+    if handler is None:
+        raise Refusal(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
+    return handler
 
 
 def wanted_uri(call: Call) -> str:

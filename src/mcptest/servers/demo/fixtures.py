@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcptest.servers.demo.exchange import Body
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.prompts import Prompt
-    from mcptest.servers.demo.tool_list import Call
+    from mcptest.servers.demo.tool_list import Call, Run
     from mcptest.servers.demo.world import World
 
 SILENCE_BASE64 = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
@@ -45,9 +45,12 @@ _TEXT: Obj = {"type": "string"}
 _NAME: Obj = {"name": {**_TEXT, "title": "Name"}}
 
 
-def test_missing_capability(arguments: Obj, call: Call) -> Body:
-    words = yield from sample_from_model("Are you there?")
-    return text(f"The model answered: {words}")
+def _asking_the_model(question: str, key: str) -> Run:
+    def run(arguments: Obj, call: Call) -> Body:
+        words = yield from sample_from_model(question, key=key)
+        return text(f"The model answered: {words}")
+
+    return run
 
 
 def test_streaming_elicitation(arguments: Obj, call: Call) -> Body:
@@ -58,11 +61,6 @@ def test_streaming_elicitation(arguments: Obj, call: Call) -> Body:
 def test_logging_tool(arguments: Obj, call: Call) -> Obj:
     call.log("info", {"message": "The tool was called."})
     return text("It would be logged where a log level was set.")
-
-
-def test_input_required_result_sampling(arguments: Obj, call: Call) -> Body:
-    words = yield from sample_from_model("What is the capital of France?", key="capital_question")
-    return text(f"The model answered: {words}")
 
 
 def test_input_required_result_list_roots(arguments: Obj, call: Call) -> Body:
@@ -167,19 +165,14 @@ def test_embedded_resource(arguments: Obj, call: Call) -> Obj:
     return {"content": [{"type": "resource", "resource": resource}]}
 
 
-def test_trigger_tool_change(arguments: Obj, call: Call) -> Obj:
-    return _changed(call, "tools", "The tool extra")
+def _changing(what: str, extra: str) -> Run:
+    def run(arguments: Obj, call: Call) -> Obj:
+        if call.session is None:
+            call.world.announce(what)
+            return text(f"Who subscribed to the list of {what} was told to read it again.")
+        return text(f"{extra} is {'' if call.session.toggle_extra(what) else 'not '}offered.")
 
-
-def test_trigger_prompt_change(arguments: Obj, call: Call) -> Obj:
-    return _changed(call, "prompts", "The prompt extra_prompt")
-
-
-def _changed(call: Call, what: str, extra: str) -> Obj:
-    if call.session is None:
-        call.world.announce(what)
-        return text(f"Who subscribed to the list of {what} was told to read it again.")
-    return text(f"{extra} is {'' if call.session.toggle_extra(what) else 'not '}offered.")
+    return run
 
 
 def header_tool(arguments: Obj, call: Call) -> Obj:
@@ -210,17 +203,22 @@ TOOLS = declared_tools(
     _OFFERS,
     *("test_error_handling", test_tool_with_progress, slow_tool, test_tool_with_logging),
     *(test_sampling, test_elicitation, url_eliciting_tool, test_embedded_resource),
-    *("test_input_required_result_elicitation", test_trigger_tool_change),
-    *(test_trigger_prompt_change, header_tool, test_reconnection, "json_schema_2020_12_tool"),
+    *("test_input_required_result_elicitation", "json_schema_2020_12_tool"),
+    *(header_tool, test_reconnection, test_streaming_elicitation, test_logging_tool),
     *("test_simple_text", "test_image_content", "test_audio_content"),
     "test_multiple_content_types",
     *("test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums"),
-    *(test_missing_capability, test_streaming_elicitation, test_logging_tool),
-    *(test_input_required_result_sampling, test_input_required_result_list_roots),
+    test_input_required_result_list_roots,
     *("test_input_required_result_request_state", "test_input_required_result_tampered_state"),
     *(test_input_required_result_multiple_inputs, test_input_required_result_multi_round),
     test_input_required_result_capabilities,
     roots_tool=list_roots,
+    test_trigger_tool_change=_changing("tools", "The tool extra"),
+    test_trigger_prompt_change=_changing("prompts", "The prompt extra_prompt"),
+    test_missing_capability=_asking_the_model("Are you there?", "model"),
+    test_input_required_result_sampling=_asking_the_model(
+        "What is the capital of France?", "capital_question"
+    ),
 )
 _PROMPT_CODE: dict[str, dict[str, Any]] = {
     "test_prompt_with_embedded_resource": {"messages": _embedded},

@@ -17,11 +17,10 @@ from mcptest.servers.demo.exchange import (
     missing_capability,
     perform,
 )
-from mcptest.servers.demo.features import HANDLERS, wanted_uri
+from mcptest.servers.demo.features import find_handler, wanted_uri
 from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
-    METHOD_NOT_FOUND,
     NOTIFICATION,
     REQUEST,
     SCHEMAS,
@@ -73,6 +72,11 @@ class HandshakeSession:
         self._subscribed: set[str] = set()
         self._asks: dict[int, tuple[ToolJob, ClientQuestion, Timer]] = {}
         self._numbers = count(1)
+        self._own_methods: dict[str, Handler] = {
+            "logging/setLevel": self._set_level,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
+        }
 
     def take(self, value: Any, way_back: Callable[[Any, InFlight], ServerExchange]) -> bool:
         """Take whatever came; whether there is something to answer in it.
@@ -112,22 +116,12 @@ class HandshakeSession:
             self._initialize(params, exchange)
         elif self.version is None:
             exchange.refuse(Refusal(INVALID_REQUEST, "Not initialized: send initialize first"))
-        elif (handler := self._handler(method)) is not None:
-            self._serve(handler, params, exchange, self.version)
         else:
-            exchange.refuse(Refusal(METHOD_NOT_FOUND, f"Method not found: {method[:200]}"))
+            self._serve(method, params, exchange, self.version)
 
-    def _handler(self, method: str) -> Handler | None:
-        if method in self.world.hidden:
-            return None
-        if method.startswith("tasks/") and "tasks" in self.world.declared(self.version or ""):
-            from mcptest.servers.demo.tasks import CORE_METHODS
-
-            return CORE_METHODS.get(method)
-        return _METHODS.get(method)
-
-    def _serve(self, handler: Handler, params: Obj, exchange: ServerExchange, version: str) -> None:
+    def _serve(self, method: str, params: Obj, exchange: ServerExchange, version: str) -> None:
         try:
+            handler = find_handler(method, version, self.world, self._own_methods)
             call = Call(self.world, version, params, exchange, self.level, self.capabilities, self)
         except Refusal as refusal:
             exchange.refuse(refusal)
@@ -169,12 +163,26 @@ class HandshakeSession:
         if "list-changed" not in self.world.options.hide:
             self._channel.send(notification(f"notifications/{what}/list_changed"))
 
-    def subscribe(self, uri: str) -> None:
-        self._subscribed.add(uri)
-        self.world.watchers[self] = self._updated
+    # -- the methods that only a session has -----------------------------------------------
 
-    def unsubscribe(self, uri: str) -> None:
-        self._subscribed.discard(uri)
+    def _set_level(self, call: Call) -> Obj:
+        level = call.params.get("level")
+        if level not in LEVELS:
+            known = ", ".join(LEVELS)
+            raise Refusal(INVALID_PARAMS, f"Invalid params: level must be one of {known}")
+        self.level = level
+        return {}
+
+    def _subscribe(self, call: Call) -> Obj:
+        self._subscribed.add(wanted_uri(call))
+        self.world.watchers[self] = self._updated
+        return {}
+
+    def _unsubscribe(self, call: Call) -> Obj:
+        self._subscribed.discard(wanted_uri(call))
+        return {}
+
+    # -- ending ----------------------------------------------------------------------------
 
     def close(self) -> None:
         """The client is gone: nothing of its work goes on."""
@@ -326,34 +334,3 @@ def cancel_request(in_flight: InFlight, params: Any) -> None:
     exchange = in_flight.get(identifier) if is_id(identifier) else None
     if exchange is not None:
         exchange.cancel()
-
-
-def _set_level(call: Call) -> Obj:
-    level = call.params.get("level")
-    if level not in LEVELS:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: level must be one of {', '.join(LEVELS)}")
-    _session_of(call).level = level
-    return {}
-
-
-def _subscribe(call: Call) -> Obj:
-    _session_of(call).subscribe(wanted_uri(call))
-    return {}
-
-
-def _unsubscribe(call: Call) -> Obj:
-    _session_of(call).unsubscribe(wanted_uri(call))
-    return {}
-
-
-def _session_of(call: Call) -> HandshakeSession:
-    assert call.session is not None, "only a session has these methods"
-    return call.session
-
-
-_METHODS: dict[str, Handler] = {
-    **HANDLERS,
-    "logging/setLevel": _set_level,
-    "resources/subscribe": _subscribe,
-    "resources/unsubscribe": _unsubscribe,
-}

@@ -41,17 +41,14 @@ from mcptest.transport.loop import Loop
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from collections.abc import Mapping
+    from typing import Any
 
     from mcptest.servers.demo.exchange import InFlight
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.offers import Content
     from mcptest.servers.demo.start_options import Options
     from mcptest.servers.http_connection import Request
-
-    class HasHeaders(Protocol):
-        def header(self, name: str) -> str | None: ...
-
 
 SESSION_HEADER = "mcp-session-id"
 VERSION_HEADER = "mcp-protocol-version"
@@ -439,44 +436,44 @@ def serve_post(message: Obj, request: Request, connection: HttpConnection, world
             name = message.get("params", {}).get("name")
             calls = message["method"] == "tools/call" and isinstance(name, str)
             tool = world.content.tool_named.get(name) if calls else None
-            check_headers(message, request, {} if tool is None else tool.header)
+            check_headers(message, request.headers, {} if tool is None else tool.header)
     except Refusal as refusal:
         exchange.refuse(refusal)
     else:
         serve(message, world, exchange)
 
 
-def check_headers(message: Obj, request: HasHeaders, mirrored: dict[str, str]) -> None:
+def check_headers(message: Obj, headers: Mapping[str, str], mirrored: dict[str, str]) -> None:
     """Each header says what the body says. Raises Refusal. `mirrored` are the arguments of the tool
     that is called which have a header, with its name."""
     params = message.get("params", {})
     meta = params.get("_meta")
     if isinstance(meta, dict) and isinstance(meta.get(VERSION), str):
-        _compare("MCP-Protocol-Version", request, meta[VERSION])
-    _compare("Mcp-Method", request, message["method"])
+        _compare("MCP-Protocol-Version", headers, meta[VERSION])
+    _compare("Mcp-Method", headers, message["method"])
     named_by = _NAMED_BY.get(message["method"])
     if named_by is not None and isinstance(params.get(named_by), str):
-        _compare("Mcp-Name", request, params[named_by])
+        _compare("Mcp-Name", headers, params[named_by])
     arguments = params.get("arguments", {})
     for argument, header in mirrored.items() if isinstance(arguments, dict) else ():
-        _compare_param(f"Mcp-Param-{header}", request, arguments.get(argument))
+        _compare_param(f"Mcp-Param-{header}", headers, arguments.get(argument))
 
 
-def _compare(header: str, request: HasHeaders, expected: str) -> None:
-    given = request.header(header.lower())
+def _compare(header: str, headers: Mapping[str, str], expected: str) -> None:
+    given = headers.get(header.lower())
     if given is None:
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} is missing")
     if decode_header(header, given) != expected:
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} differs from the body")
 
 
-def _compare_param(header: str, request: HasHeaders, value: Any) -> None:
-    given = request.header(header.lower())
+def _compare_param(header: str, headers: Mapping[str, str], value: Any) -> None:
+    given = headers.get(header.lower())
     if value is None:
         if given is not None:
             raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} has no value in the body")
     elif isinstance(value, str):
-        _compare(header, request, value)
+        _compare(header, headers, value)
     elif given is None:
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} is missing")
     elif type(value) is int and not _is_number(decode_header(header, given), value):

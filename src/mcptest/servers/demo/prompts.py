@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from mcptest.servers.demo import versions
-from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Declared, Refusal
+from mcptest.servers.demo.jsonrpc import (
+    INVALID_PARAMS,
+    SCHEMAS,
+    Declared,
+    Refusal,
+    require_fit,
+)
 from mcptest.servers.demo.resources import DEMO, headed
 
 TYPE_CHECKING = False  # see jsonrpc
@@ -100,13 +106,14 @@ def find_prompt(call: Call, name: str) -> Prompt:
     raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:200]}")
 
 
-def get_prompt(call: Call, name: str, arguments: dict[str, str]) -> Obj | Body:
-    prompt = find_prompt(call, name)
+def get_prompt(call: Call) -> Obj | Body:
+    require_fit(call.params, SCHEMAS["prompt"])
+    prompt, arguments = find_prompt(call, call.params["name"]), call.params.get("arguments", {})
     for given in arguments:
         prompt.argument(given)
-    for argument in prompt.arguments:
-        if argument.required and argument.name not in arguments:
-            raise Refusal(INVALID_PARAMS, f"Prompt {name} needs the argument {argument.name}")
+    for name in (one.name for one in prompt.arguments if one.required):
+        if name not in arguments:
+            raise Refusal(INVALID_PARAMS, f"Prompt {prompt.name} needs the argument {name}")
     if prompt.asks is not None:
         return _asking(prompt, prompt.asks())
     messages = prompt.messages(call.world, arguments) if prompt.messages is not None else []
@@ -118,13 +125,12 @@ def _asking(prompt: Prompt, asking: Generator[Any, Any, str]) -> Body:
     return {"description": prompt.description, "messages": [says("user", words)]}
 
 
-def complete(call: Call, ref: Obj, name: str, value: str) -> Obj:
-    """The values that begin with `value`, at most a hundred, and how many there are in all."""
-    matches = [
-        candidate
-        for candidate in _candidates(call, ref, name)
-        if candidate.lower().startswith(value.lower())
-    ]
+def complete(call: Call) -> Obj:
+    """The values that begin with what is there, at most a hundred, and how many there are."""
+    require_fit(call.params, SCHEMAS["completion"])
+    wanted = call.params["argument"]
+    known, begun = _candidates(call, call.params["ref"], wanted["name"]), wanted["value"].lower()
+    matches = [one for one in known if one.lower().startswith(begun)]
     return {
         "completion": {
             "values": matches[:MAX_COMPLETIONS],

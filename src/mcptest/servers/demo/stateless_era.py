@@ -16,10 +16,9 @@ from mcptest.servers.demo.exchange import (
     missing_capability,
     perform,
 )
-from mcptest.servers.demo.features import HANDLERS
+from mcptest.servers.demo.features import find_handler
 from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
-    METHOD_NOT_FOUND,
     MISSING_CAPABILITY,
     SCHEMAS,
     UNSUPPORTED_VERSION,
@@ -122,9 +121,7 @@ def serve(message: Obj, world: World, exchange: ServerExchange) -> None:
         if method == "subscriptions/listen":
             _listen(call)
             return
-        handler = _handler(method, world)
-        if handler is None:
-            raise Refusal(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
+        handler = find_handler(method, version, world, _OWN_METHODS)
         answers = _check_answers(method, params, world) if method in _MAY_ASK else {}
     except Refusal as refusal:
         exchange.refuse(refusal)
@@ -137,16 +134,6 @@ def serve(message: Obj, world: World, exchange: ServerExchange) -> None:
         lambda job, question: _answer_or_ask(job, question, call, method, answers),
         lambda result: _complete(result, method, call),
     )
-
-
-def _handler(method: str, world: World) -> Handler | None:
-    if method in world.hidden:
-        return None
-    if method.startswith("tasks/") and "tasks" in world.options.offer:
-        from mcptest.servers.demo.tasks import EXTENSION_METHODS
-
-        return EXTENSION_METHODS.get(method)
-    return _METHODS.get(method)
 
 
 def _check_meta(method: str, params: Obj, world: World) -> Obj:
@@ -318,4 +305,4 @@ def _agreed(wanted: Obj, call: Call) -> Obj:
     return agreed
 
 
-_METHODS = {**HANDLERS, "server/discover": _discover}
+_OWN_METHODS: dict[str, Handler] = {"server/discover": _discover}

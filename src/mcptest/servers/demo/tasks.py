@@ -212,14 +212,9 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-CORE_METHODS: dict[str, Handler] = {
-    "tasks/get": get_task,
-    "tasks/result": task_result,
-    "tasks/list": listing("tasks", lambda call: _tasks_of(call).values()),
-    "tasks/cancel": cancel_task,
-}
-EXTENSION_METHODS: dict[str, Handler] = {
-    "tasks/get": get_task,
-    "tasks/update": update_task,
-    "tasks/cancel": cancel_task,
+_IN_BOTH: dict[str, Handler] = {"tasks/get": get_task, "tasks/cancel": cancel_task}
+_LISTING = listing("tasks", lambda call: _tasks_of(call).values())
+METHODS: dict[str, dict[str, Handler]] = {
+    versions.V2025_11_25: {**_IN_BOTH, "tasks/result": task_result, "tasks/list": _LISTING},
+    versions.V2026_07_28: {**_IN_BOTH, "tasks/update": update_task},
 }

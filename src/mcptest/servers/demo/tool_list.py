@@ -8,8 +8,8 @@ from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import (
     ToolFailure,
     ask_form,
+    ask_roots,
     confirm_with_user,
-    list_client_roots,
     sample_from_model,
 )
 from mcptest.servers.demo.jsonrpc import (
@@ -161,8 +161,9 @@ def ask_user(arguments: Obj, call: Call) -> Body:
 
 
 def list_roots(arguments: Obj, call: Call) -> Body:
-    uris = yield from list_client_roots()
-    return text("\n".join(uris) if uris else "The client has no roots.")
+    answer = yield ask_roots("roots")
+    uris = "\n".join(root["uri"] for root in answer["roots"])
+    return text(uris or "The client has no roots.")
 
 
 def read_file(arguments: Obj, call: Call) -> Obj:

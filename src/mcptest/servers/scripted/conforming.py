@@ -322,7 +322,7 @@ class Conforming(Script):
         """Headers, of which stdio has none, and `_meta`. Raises Refusal."""
         if call.visit is not None and (call.method != "initialize" or VERSION in call.meta):
             mirrored = headers_of_arguments(call, self.tools)
-            check_headers(call.message, call.visit, mirrored)
+            check_headers(call.message, call.visit.headers, mirrored)
         check_meta(call, self.stage)
 
     def discover(self, call: ScriptedCall) -> None:

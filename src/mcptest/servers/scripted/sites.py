@@ -79,9 +79,6 @@ class Visit:
         if self.body:
             self.tape.frame("client", self.body, self.stream_number)
 
-    def header(self, name: str) -> str | None:
-        return self.headers.get(name)
-
     def respond(
         self,
         status: int,
