@@ -15,6 +15,7 @@ from mcptest.core.limits import cancellation
 from mcptest.core.message import ABSENT
 from mcptest.core.safe_text import show
 from mcptest.schema.combinations import EFFORT, Effort
+from mcptest.schema.cost import listed, mapping_of
 from mcptest.schema.generator import fitting_value
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 from mcptest.wire.json_text import spelled
@@ -86,8 +87,7 @@ def _on_ground(
     value: Mapping[str, Any], schema: Mapping[str, Any], tool: str, ground: FixturePaths
 ) -> dict[str, Any]:
     """Where a member is a place and nothing is said of it but its name: a place of the fixture."""
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, dict) else {}
+    known = mapping_of(schema, "properties")
     made = dict(value)
     for name, given in value.items():
         if not _PLACE.search(name):
@@ -104,13 +104,12 @@ def _on_ground(
 
 def prompt_arguments(prompt: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the arguments that a prompt requires."""
-    declared = prompt.get("arguments")
     return tuple(
-        each["name"]
-        for each in (declared if isinstance(declared, list) else ())
-        if isinstance(each, dict)
-        and isinstance(each.get("name"), str)
-        and each.get("required") is True
+        one["name"]
+        for one in listed(prompt, "arguments")
+        if isinstance(one, dict)
+        and isinstance(one.get("name"), str)
+        and one.get("required") is True
     )
 
 

@@ -53,7 +53,8 @@ class Team:
         self._names = names
         self._begins = begins
         self._ends = ends
-        self._todo = deque(sorted(names, key=_how_early))
+        early = [name for name in _LONGEST_FIRST if name in names]
+        self._todo = deque(dict.fromkeys((*early, *names)))
         self._stopping = mmap.mmap(-1, 1)
         """Shared with the workers: a byte that says that all is to end."""
         self._busy: dict[Connection, ForkProcess] = {}
@@ -156,10 +157,6 @@ class Team:
         self._take(told)
         self._stage.slow_tools.update(told.slow_tools)
         self._ends(worker.name)
-
-
-def _how_early(name: str) -> int:
-    return _LONGEST_FIRST.index(name) if name in _LONGEST_FIRST else len(_LONGEST_FIRST)
 
 
 def _killed(name: str) -> PropertyResult:

@@ -48,11 +48,6 @@ class NothingToTry(Exception):  # noqa: N818 - it is no error of anybody
     """The property has nothing to say about this server; the text says why."""
 
 
-def examples_of(name: str, ground: KnownServer) -> Examples:
-    """Of the property with that name. Raises NothingToTry."""
-    return _EXAMPLES[name](ground)
-
-
 def _valid_messages(ground: KnownServer) -> Examples:
     revision, offer = ground.revision, ground.offer
     strands = [
@@ -169,7 +164,7 @@ def _has_several_arguments(tool: Mapping[str, Any]) -> bool:
     return isinstance(members, Mapping) and len(members) > 1
 
 
-_EXAMPLES: Final[Mapping[str, Callable[[KnownServer], Examples]]] = {
+EXAMPLES: Final[Mapping[str, Callable[[KnownServer], Examples]]] = {
     "messages-valid": _valid_messages,
     "messages-invalid": _invalid_messages,
     "arguments": _arguments,
@@ -190,3 +185,4 @@ _EXAMPLES: Final[Mapping[str, Callable[[KnownServer], Examples]]] = {
     ),
     "same-lists": lambda ground: [Strand(st.just((Relate("same-lists"),)))],
 }
+"""By the name of the property. Each raises NothingToTry."""

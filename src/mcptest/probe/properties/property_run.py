@@ -13,7 +13,6 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest.core.capture import AnyRecord, Exited, Frame, HttpResponse, Trouble
-from mcptest.core.masking import Masker
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
@@ -21,13 +20,14 @@ from mcptest.probe.counterexamples import Examples, SavedExample
 from mcptest.probe.properties.example_judge import PlayBench, Violation
 from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.property_catalogue import Property
-from mcptest.probe.properties.property_examples import NothingToTry, Strand, examples_of
+from mcptest.probe.properties.property_examples import EXAMPLES, NothingToTry, Strand
 from mcptest.probe.properties.relations import RelationBench
 from mcptest.probe.properties.search import Bench, CarriedOver, Enough, Trial, search
 from mcptest.probe.properties.shrinking import Shortening, plain_ask
 from mcptest.probe.properties.steps import AskStep, Relate, Steps
 from mcptest.report.property import Counterexample, Line, PropertyResult, Way
 from mcptest.session.connection import Stopped
+from mcptest.session.tape import Tape
 from mcptest.transport.recorder import Recorder
 from mcptest.wire.envelope import decode
 
@@ -67,7 +67,7 @@ class PropertyRun:
     def result(self, seed: int, seconds: float) -> PropertyResult:
         """Try it for so long. Raises PeerError when the server is gone for good."""
         try:
-            strands = examples_of(self.property.name, self.stage.ground)
+            strands = EXAMPLES[self.property.name](self.stage.ground)
         except NothingToTry as why:
             if self.order.is_over():  # it was not looked for to the end
                 return self.so_far()
@@ -374,8 +374,7 @@ _REFUSED = 400
 
 def told(stage: ExampleServer, steps: Steps, found: Violation) -> Counterexample:
     """What the steps broke on that server, without secrets."""
-    masker, tape = redaction.masker, found.tape or stage.tape
-    mask = masker.text
+    mask, tape = redaction.masker.text, found.tape or stage.tape
     return Counterexample(
         of_property="",
         way=found.way,
@@ -387,20 +386,18 @@ def told(stage: ExampleServer, steps: Steps, found: Violation) -> Counterexample
         actual=show(mask(found.actual), 300),
         steps=tuple(msgspec.to_builtins(list(steps))),
         words=tuple(show(mask(step.words), 400) for step in steps),
-        lines=lines_of(stage, found, masker),
+        lines=_session_lines(stage, found, tape),
         stderr=tuple(show(mask(line), 300) for line in tape.stderr),
     )
 
 
-def lines_of(stage: ExampleServer, found: Violation, masker: Masker) -> tuple[Line, ...]:
+def _session_lines(stage: ExampleServer, found: Violation, tape: Tape) -> tuple[Line, ...]:
     """The session that shows it. Its beginning is left out where the fault is not in it."""
-    tape = found.tape or stage.tape
     first = tape.marked
     if found.record is not None and found.record < first:
         first = 0
     placed = list(enumerate(tape.records))[first:]
-    records = _without_fences(placed, stage, found)
-    lines = list(_lines(records, found.record, masker))
+    lines = list(_lines(_without_fences(placed, stage, found), found.record))
     if first:
         lines.insert(0, Line("", "(the session begins as usual)"))
     if len(lines) > _MOST_LINES:
@@ -427,9 +424,8 @@ def _without_fences(
     return kept
 
 
-def _lines(
-    records: Sequence[tuple[int, AnyRecord]], fault: int | None, masker: Masker
-) -> Iterator[Line]:
+def _lines(records: Sequence[tuple[int, AnyRecord]], fault: int | None) -> Iterator[Line]:
+    masker = redaction.masker
     for place, record in records:
         if isinstance(record, Frame):
             text = show(masker.message(record.raw), _SHOWN)

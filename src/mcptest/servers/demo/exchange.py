@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     class RunningRequest(Protocol):
         def cancel(self) -> None: ...
 
-    class Channel(Protocol):
-        def send(self, message: Obj) -> None: ...
-
     class Client(Protocol):
         def send(self, message: Obj | list[Obj]) -> None: ...
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.servers.demo.exchange import Channel, InFlight, Together, ToolJob
+    from mcptest.servers.demo.exchange import Client, InFlight, Together, ToolJob
     from mcptest.servers.demo.features import Handler
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.tasks import Task
@@ -56,7 +56,7 @@ DEFAULT_LEVEL = "info"
 class HandshakeSession:
     """One client after its handshake, and what it subscribed to."""
 
-    def __init__(self, world: World, channel: Channel) -> None:
+    def __init__(self, world: World, channel: Client) -> None:
         self.world = world
         self.version: str | None = None
         self.extra: set[str] = set()

@@ -135,7 +135,7 @@ class HttpSession:
         self._streams: dict[int, ServerStream] = {}
         self._last_stream = 0
         self._general: ServerStream | None = None
-        self._backlog: deque[Obj] = deque(maxlen=MAX_BACKLOG)
+        self._backlog: deque[Obj | list[Obj]] = deque(maxlen=MAX_BACKLOG)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -146,7 +146,7 @@ class HttpSession:
         version = self.session.version
         return version is not None and versions.since(version, versions.V2025_11_25)
 
-    def send(self, message: Obj) -> None:
+    def send(self, message: Obj | list[Obj]) -> None:
         """What belongs to no request goes to the latest GET stream, or waits for the first."""
         if self._general is None:
             self._backlog.append(message)

@@ -90,14 +90,8 @@ SUBSCRIPTION = PREFIX + "subscriptionId"
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
-_TTL_MS = {
-    "server/discover": _HOUR_MS,
-    "tools/list": _MINUTE_MS,
-    "prompts/list": _MINUTE_MS,
-    "resources/list": _MINUTE_MS,
-    "resources/templates/list": _MINUTE_MS,
-    "resources/read": _MINUTE_MS,
-}
+_LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+_TTL_MS = {"server/discover": _HOUR_MS, **dict.fromkeys((*_LISTS, "resources/read"), _MINUTE_MS)}
 _MAY_ASK = {"tools/call", "prompts/get", "resources/read"}
 
 _META = SCHEMAS["meta"]

@@ -25,13 +25,9 @@ from mcptest.servers.demo.jsonrpc import (
 from mcptest.servers.demo.stateless_era import CAPABILITIES, SERVER_INFO, SUBSCRIPTION, VERSION
 from mcptest.servers.scripted.script import Obj, Script, ScriptedCall, ScriptStage
 from mcptest.servers.scripted.sites import Visit
+from mcptest.wire.envelope import LIST_MEMBERS
 
-CACHEABLE = frozenset(
-    (
-        *("server/discover", "tools/list", "prompts/list", "resources/list"),
-        *("resources/templates/list", "resources/read"),
-    )
-)
+CACHEABLE = frozenset({*LIST_MEMBERS, "server/discover", "resources/read"})
 _NO_ARGUMENTS: Obj = {"type": "object", "properties": {}}
 
 
@@ -92,11 +88,6 @@ _SERVED = {
     "resources/unsubscribe": ("resources", "acknowledge"),
 }
 """With the capability that each method needs, and what serves it, or the list that it shows."""
-_CHANGES = {
-    "toolsListChanged": "tools",
-    "promptsListChanged": "prompts",
-    "resourcesListChanged": "resources",
-}
 
 
 class Conforming(Script):
@@ -336,9 +327,10 @@ class Conforming(Script):
             call.error(INVALID_PARAMS, message, status=self.refused)
             return
         agreed: Obj = {
-            name: True
-            for name, capability in _CHANGES.items()
-            if wanted.get(name) and self.capabilities.get(capability, {}).get("listChanged")
+            f"{what}ListChanged": True
+            for what in ("tools", "prompts", "resources")
+            if wanted.get(f"{what}ListChanged")
+            and self.capabilities.get(what, {}).get("listChanged")
         }
         uris = wanted.get("resourceSubscriptions")
         if uris and self.capabilities.get("resources", {}).get("subscribe"):
@@ -356,8 +348,7 @@ class Conforming(Script):
         elif callable(shown := getattr(self, serve)):
             shown(call)
         else:
-            name = "resourceTemplates" if serve == "templates" else serve
-            call.result({name: list(shown)})
+            call.result({LIST_MEMBERS[call.method]: list(shown)})
 
     def list_tools(self, call: ScriptedCall) -> None:
         call.result({"tools": list(self.tools)})
