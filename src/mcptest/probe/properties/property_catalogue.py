@@ -24,7 +24,7 @@ class KnownServer(msgspec.Struct, frozen=True):
 
 
 class Property(msgspec.Struct, frozen=True):
-    """One statement about all examples of a kind, which `property_examples` makes."""
+    """One statement about all examples of a kind, which `message_strategies` makes."""
 
     name: str
     about: str

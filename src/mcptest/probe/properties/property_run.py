@@ -19,8 +19,8 @@ from mcptest.core.verdict import Severity
 from mcptest.probe.counterexamples import Examples, SavedExample
 from mcptest.probe.properties.example_judge import PlayBench, Violation
 from mcptest.probe.properties.example_server import ExampleServer
+from mcptest.probe.properties.message_strategies import EXAMPLES, NothingToTry, Strand
 from mcptest.probe.properties.property_catalogue import Property
-from mcptest.probe.properties.property_examples import EXAMPLES, NothingToTry, Strand
 from mcptest.probe.properties.relations import RelationBench
 from mcptest.probe.properties.search import Bench, CarriedOver, Enough, Trial, search
 from mcptest.probe.properties.shrinking import Shortening, plain_ask
