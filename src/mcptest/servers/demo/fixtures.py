@@ -104,11 +104,6 @@ def _in_context() -> Generator[Any, Any, str]:
 PAGE_URL = "https://demo.example/confirm"
 URL_ELICITATION_REQUIRED = -32042
 SLOW_SECONDS = 1.0
-_CLOCK: Obj = {
-    "name": "clock",
-    "description": "Tells the time of day.",
-    "inputSchema": {"type": "object"},
-}
 
 
 def test_tool_with_progress(arguments: Obj, call: Call) -> Body:
@@ -133,7 +128,7 @@ def test_tool_with_logging(arguments: Obj, call: Call) -> Obj:
 def test_sampling(arguments: Obj, call: Call) -> Body:
     sampling = call.declared.get("sampling")
     with_tools = isinstance(sampling, dict) and "tools" in sampling
-    tools = (_CLOCK,) if with_tools and call.knows(versions.V2025_11_25) else ()
+    tools = (_OFFERS["clock"],) if with_tools and call.knows(versions.V2025_11_25) else ()
     words = yield from sample_from_model(arguments.get("prompt", "What time is it?"), tools)
     return text(f"The model answered: {words}")
 
@@ -229,12 +224,4 @@ PROMPTS: tuple[Prompt, ...] = tuple(
     declared_prompt(_OFFERS, name, **_PROMPT_CODE.get(name, {})) for name in _OFFERS["prompts"]
 )
 RESOURCES = tuple(Resource(**one) for one in _OFFERS["resources"])
-TEMPLATES = (
-    Template(
-        "test://template/",
-        "/data",
-        "template_data",
-        "Data from a template",
-        "A text that shows the id.",
-    ),
-)
+TEMPLATES = tuple(Template(**one) for one in _OFFERS["templates"])

@@ -9,7 +9,7 @@ from mcptest import __version__
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.jsonrpc import Declared
 from mcptest.servers.demo.prompts import PROMPTS
-from mcptest.servers.demo.resources import NOTE, RESOURCES
+from mcptest.servers.demo.resources import DEMO, RESOURCES, TEMPLATES
 from mcptest.servers.demo.tool_list import TOOLS
 
 TYPE_CHECKING = False
@@ -55,16 +55,9 @@ class Content(Declared):
         """The server ends: whatever the tools still do ends with it."""
 
 
-INSTRUCTIONS = (
-    "This server demonstrates every feature of MCP. Start with the tools add and echo; "
-    "bump changes the resource demo://counter, which can be subscribed to."
-)
-
-
 def demo_content(parts: frozenset[str]) -> Content:
     """The demo, with the tools, prompts and resources of these parts."""
-    tools, prompts, resources = TOOLS, PROMPTS, RESOURCES
-    templates: tuple[Template, ...] = (NOTE,)
+    tools, prompts, resources, templates = TOOLS, PROMPTS, RESOURCES, TEMPLATES
     if "fixtures" in parts:
         from mcptest.servers.demo import fixtures
 
@@ -78,13 +71,10 @@ def demo_content(parts: frozenset[str]) -> Content:
         tools += tasks.TOOLS
     changing = frozenset({"tools", "prompts"} if "fixtures" in parts else {"tools"})
     return Content(
-        "mcptest-demo",
-        "mcptest demo server",
-        "A small server that conforms to every revision of MCP.",
-        INSTRUCTIONS,
-        tools,
-        prompts,
-        resources,
-        templates,
-        changing,
+        **DEMO["server"],
+        tools=tools,
+        prompts=prompts,
+        resources=resources,
+        templates=templates,
+        changing=changing,
     )

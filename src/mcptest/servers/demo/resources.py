@@ -25,10 +25,10 @@ PNG_BASE64 = (
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAIAQMAAAD+wSzIAAAAA1BMVEXQICCEGQyAAAAAC0lEQVR42mNgQAUAABAA"
     "AaoZ+IIAAAAASUVORK5CYII="
 )
-DEMO = read_data("demo.json", PNG=PNG_BASE64)
-"""Tools and prompts of the demo, by their names, and resources."""
 NOTES = 150
 FACTS = 12
+DEMO = read_data("demo.json", PNG=PNG_BASE64, NOTES=str(NOTES))
+"""Who the demo is, its tools and prompts by their names, and its resources and templates."""
 
 
 def headed(item: Any, version: str, **named: str) -> Obj:
@@ -98,20 +98,11 @@ def _fact(number: int) -> str:
     return f"{number} squared is {number * number}."
 
 
-GREETING, LOGO = (Resource(**one) for one in DEMO["resources"])
+GREETING, LOGO, COUNTER = (Resource(**one) for one in DEMO["resources"])
+COUNTER.contents = lambda world: {"text": str(world.counter)}
 GREETING_URI = GREETING.uri
 RESOURCES: tuple[Resource, ...] = (
-    GREETING,
-    LOGO,
-    Resource(
-        "demo://counter",
-        "counter",
-        "Counter",
-        "How often the tool bump was called. It can be subscribed to.",
-        "text/plain",
-        contents=lambda world: {"text": str(world.counter)},
-        volatile=True,
-    ),
+    *(GREETING, LOGO, COUNTER),
     *(
         Resource(
             f"demo://facts/{number}",
@@ -135,14 +126,9 @@ def _note(digits: str) -> str | None:
     return f"This is note {number}." if known else None
 
 
-NOTE = Template(
-    "demo://notes/",
-    "",
-    "note",
-    "Note",
-    f"The note with this number, from 1 to {NOTES}.",
-    _note,
-    lambda: tuple(str(number) for number in range(1, NOTES + 1)),
+_NUMBERS = tuple(str(number) for number in range(1, NOTES + 1))
+TEMPLATES: tuple[Template, ...] = tuple(
+    Template(**one, text_of=_note, values=lambda: _NUMBERS) for one in DEMO["templates"]
 )
 
 
