@@ -146,9 +146,8 @@ mutant(
 
 
 def _without_id(arguments: Obj, call: Any) -> Any:
-    from mcptest.servers.demo.exchange import send_user_to
+    from mcptest.servers.demo.exchange import send_user_to, text
     from mcptest.servers.demo.fixtures import PAGE_URL
-    from mcptest.servers.demo.tool_list import text
 
     words = yield from send_user_to(PAGE_URL, None)
     return text(words)

@@ -64,7 +64,7 @@ class OneAfterTheOther:
         stage = self.stage
         troubles = tuple(self.examples.troubles)
         return Done(
-            tuple(results), dict(stage.slow_tools), troubles, stage.starts, self.interrupted
+            tuple(results), dict(stage.slow_tools), troubles, stage.live.sessions, self.interrupted
         )
 
     def all_of(self, names: Sequence[str], begins: Tell, ends: Tell) -> Done:

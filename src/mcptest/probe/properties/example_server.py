@@ -59,7 +59,7 @@ class ExampleServer:
         self.endless: dict[str, str] = {}
         """Lists whose pages never end, and how that was seen."""
         self._slow_seconds: dict[str, float] = {}
-        self._live = LiveSession(
+        self.live = LiveSession(
             order.target,
             revision=order.revision,
             startup=order.startup,
@@ -77,7 +77,7 @@ class ExampleServer:
         other.offer, other.info = self.offer, self.info
         other.endless = self.endless
         other.slow_tools = dict(self.slow_tools)
-        other._live.met = self._live.met
+        other.live.met = self.live.met
         return other
 
     def begin_counting(self) -> None:
@@ -88,18 +88,14 @@ class ExampleServer:
 
     @property
     def is_open(self) -> bool:
-        return self._live.is_open
-
-    @property
-    def starts(self) -> int:
-        return self._live.sessions
+        return self.live.is_open
 
     @property
     def client(self) -> Client:
         """The session; begun when there is none. Raises PeerError when it can't be."""
         if not self.is_open:
             self.open()
-        return self._live.client
+        return self.live.client
 
     @property
     def connection(self) -> Connection:
@@ -107,7 +103,7 @@ class ExampleServer:
 
     @property
     def met(self) -> Met:
-        return self._live.met or self.client.met
+        return self.live.met or self.client.met
 
     @property
     def revision(self) -> Revision:
@@ -131,9 +127,9 @@ class ExampleServer:
 
     def open(self) -> None:
         """Begin a session, in a process of its own where the server is one. Raises PeerError."""
-        self._live.timeout = self.order.timeout * self.patience
+        self.live.timeout = self.order.timeout * self.patience
         self.used_ids = set(range(1, _OUR_OWN_IDS))
-        client = self._live.begin()
+        client = self.live.begin()
         try:
             # Read the lists once; afterwards only that of the tools, whose schemas rules need.
             if self.offer is None:
@@ -166,7 +162,7 @@ class ExampleServer:
 
     def drop(self, *, deaf: bool = False) -> None:
         """End the session; the next example begins another."""
-        self._live.drop(deaf=deaf)
+        self.live.drop(deaf=deaf)
 
     close = drop
 

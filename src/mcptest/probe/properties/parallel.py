@@ -95,7 +95,7 @@ class Team:
             # No further server could be had: as if nobody had asked for more than one.
             self._take(self._alone.all_of(list(self._todo), self._begins, self._ends))
         else:
-            self._parts.append(Done(starts=self._stage.starts))
+            self._parts.append(Done(starts=self._stage.live.sessions))
         slow = {tool: how for part in self._parts for tool, how in part.slow_tools.items()}
         troubles = [*self._troubles, *(one for part in self._parts for one in part.troubles)]
         return Done(

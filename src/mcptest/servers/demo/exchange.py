@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     class Client(Protocol):
         def send(self, message: Obj | list[Obj]) -> None: ...
 
-    Asking: TypeAlias = Generator["ClientQuestion", Any, str]
+    Asking: TypeAlias = Generator["ClientQuestion", Any, Obj]
     Body: TypeAlias = Generator["float | ClientQuestion | Together | Until", Any, Obj]
     InFlight: TypeAlias = dict[Any, "ServerExchange"]
 
@@ -219,13 +219,18 @@ def internal_error(problem: Exception) -> Refusal:
     return Refusal(INTERNAL_ERROR, "Internal error")
 
 
+def text(words: str) -> Obj:
+    """A tool result of one text."""
+    return {"content": [{"type": "text", "text": words}]}
+
+
 _SAMPLED, _ACTION = SCHEMAS["sampled"], SCHEMAS["action"]
 MAX_TURNS = 3
 """How often a model may use tools before it has to say something."""
 
 
 def sample_from_model(question: str, tools: tuple[Obj, ...] = (), key: str = "model") -> Asking:
-    """The text that the client's model gave. The tools that it may use answer with a fixed text."""
+    """What the client's model said, as a result. The tools that it may use give a fixed text."""
     messages: list[Obj] = [{"role": "user", "content": {"type": "text", "text": question}}]
     params: Obj = {"messages": messages, "maxTokens": 100}
     if tools:
@@ -249,7 +254,7 @@ def sample_from_model(question: str, tools: tuple[Obj, ...] = (), key: str = "mo
     ]
     if not words:
         raise ToolFailure("The model answered without any text.")
-    return "\n".join(words)
+    return text("The model answered: " + "\n".join(words))
 
 
 def _used(uses: list[Obj]) -> Obj:
@@ -263,23 +268,23 @@ def _used(uses: list[Obj]) -> Obj:
 
 
 def confirm_with_user(question: str, with_mode: bool) -> Asking:
-    """What the user did with the form, in words. `mode` is known from 2025-11-25 on."""
+    """What the user did with the form, as a result. `mode` is known from 2025-11-25 on."""
     params: Obj = {"mode": "form"} if with_mode else {}
     params |= {"message": question, "requestedSchema": SCHEMAS["form"]}
     needs: dict[str, Obj] = {"elicitation": {"form": {}} if with_mode else {}}
     answer = yield ClientQuestion("user", "elicitation/create", params, needs, SCHEMAS["elicited"])
     if answer["action"] == "decline":
-        return "The user declined to answer."
+        return text("The user declined to answer.")
     if answer["action"] == "cancel":
-        return "The user closed the question without answering."
+        return text("The user closed the question without answering.")
     content = answer.get("content", {})
     if "answer" not in content:
         raise ToolFailure("The user accepted without giving an answer.")
     certainty = "is sure" if content.get("sure", True) else "is not sure"
-    return f"The user answered: {content['answer']} (and {certainty})"
+    return text(f"The user answered: {content['answer']} (and {certainty})")
 
 
-def send_user_to(url: str, identifier: str | None) -> Asking:
+def send_user_to(url: str, identifier: str | None) -> Generator[ClientQuestion, Any, str]:
     """What the user did with the question to open a page, in words."""
     params: Obj = {"mode": "url", "message": "Please confirm this on our page.", "url": url}
     if identifier is not None:
@@ -289,9 +294,7 @@ def send_user_to(url: str, identifier: str | None) -> Asking:
     return f"The user said {answer['action']}."
 
 
-def ask_form(
-    key: str, question: str, fields: Obj, loose: bool = False
-) -> Generator[ClientQuestion, Any, Obj]:
+def ask_form(key: str, question: str, fields: Obj, loose: bool = False) -> Asking:
     """What the user filled in; nothing where the form was not accepted."""
     form = {"type": "object", "properties": fields}
     params: Obj = {"mode": "form", "message": question, "requestedSchema": form}

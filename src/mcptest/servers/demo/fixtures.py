@@ -14,6 +14,7 @@ from mcptest.servers.demo.exchange import (
     confirm_with_user,
     sample_from_model,
     send_user_to,
+    text,
 )
 from mcptest.servers.demo.jsonrpc import INTERNAL_ERROR, Refusal, read_data
 from mcptest.servers.demo.prompts import declared_prompt, says
@@ -25,7 +26,7 @@ from mcptest.servers.demo.resources import (
     exists,
     read_resource,
 )
-from mcptest.servers.demo.tool_list import declared_tools, list_roots, text
+from mcptest.servers.demo.tool_list import declared_tools, list_roots
 
 TYPE_CHECKING = False
 
@@ -43,19 +44,6 @@ SILENCE_BASE64 = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 _OFFERS = read_data("fixtures.json", PNG=PNG_BASE64, SILENCE=SILENCE_BASE64)
 _TEXT: Obj = {"type": "string"}
 _NAME: Obj = {"name": {**_TEXT, "title": "Name"}}
-
-
-def _asking_the_model(question: str, key: str) -> Run:
-    def run(arguments: Obj, call: Call) -> Body:
-        words = yield from sample_from_model(question, key=key)
-        return text(f"The model answered: {words}")
-
-    return run
-
-
-def test_streaming_elicitation(arguments: Obj, call: Call) -> Body:
-    words = yield from confirm_with_user("Shall it go on?", with_mode=True)
-    return text(words)
 
 
 def test_logging_tool(arguments: Obj, call: Call) -> Obj:
@@ -129,14 +117,12 @@ def test_sampling(arguments: Obj, call: Call) -> Body:
     sampling = call.declared.get("sampling")
     with_tools = isinstance(sampling, dict) and "tools" in sampling
     tools = (_OFFERS["clock"],) if with_tools and call.knows(versions.V2025_11_25) else ()
-    words = yield from sample_from_model(arguments.get("prompt", "What time is it?"), tools)
-    return text(f"The model answered: {words}")
+    return sample_from_model(arguments.get("prompt", "What time is it?"), tools)
 
 
 def test_elicitation(arguments: Obj, call: Call) -> Body:
     question = arguments.get("message", "What do you say?")
-    words = yield from confirm_with_user(question, with_mode=call.knows(versions.V2025_11_25))
-    return text(words)
+    return confirm_with_user(question, with_mode=call.knows(versions.V2025_11_25))
 
 
 def url_eliciting_tool(arguments: Obj, call: Call) -> Body:
@@ -199,7 +185,7 @@ TOOLS = declared_tools(
     *("test_error_handling", test_tool_with_progress, slow_tool, test_tool_with_logging),
     *(test_sampling, test_elicitation, url_eliciting_tool, test_embedded_resource),
     *("test_input_required_result_elicitation", "json_schema_2020_12_tool"),
-    *(header_tool, test_reconnection, test_streaming_elicitation, test_logging_tool),
+    *(header_tool, test_reconnection, test_logging_tool),
     *("test_simple_text", "test_image_content", "test_audio_content"),
     "test_multiple_content_types",
     *("test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums"),
@@ -210,9 +196,10 @@ TOOLS = declared_tools(
     roots_tool=list_roots,
     test_trigger_tool_change=_changing("tools", "The tool extra"),
     test_trigger_prompt_change=_changing("prompts", "The prompt extra_prompt"),
-    test_missing_capability=_asking_the_model("Are you there?", "model"),
-    test_input_required_result_sampling=_asking_the_model(
-        "What is the capital of France?", "capital_question"
+    test_missing_capability=lambda arguments, call: sample_from_model("Are you there?"),
+    test_streaming_elicitation=lambda arguments, call: confirm_with_user("Shall it go on?", True),
+    test_input_required_result_sampling=lambda arguments, call: sample_from_model(
+        "What is the capital of France?", key="capital_question"
     ),
 )
 _PROMPT_CODE: dict[str, dict[str, Any]] = {

@@ -459,11 +459,12 @@ def check_headers(message: Obj, headers: Mapping[str, str], mirrored: dict[str, 
         _compare_param(f"Mcp-Param-{header}", headers, arguments.get(argument))
 
 
-def _compare(header: str, headers: Mapping[str, str], expected: str) -> None:
+def _compare(header: str, headers: Mapping[str, str], expected: str | int) -> None:
     given = headers.get(header.lower())
     if given is None:
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} is missing")
-    if decode_header(header, given) != expected:
+    said = decode_header(header, given)
+    if not (_is_number(said, expected) if isinstance(expected, int) else said == expected):
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} differs from the body")
 
 
@@ -472,12 +473,8 @@ def _compare_param(header: str, headers: Mapping[str, str], value: Any) -> None:
     if value is None:
         if given is not None:
             raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} has no value in the body")
-    elif isinstance(value, str):
+    elif given is None or type(value) in (str, int):
         _compare(header, headers, value)
-    elif given is None:
-        raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} is missing")
-    elif type(value) is int and not _is_number(decode_header(header, given), value):
-        raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} differs from the body")
     # A value of another type is for the check of the arguments to refuse.
 
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from mcptest.servers.demo import versions
-from mcptest.servers.demo.exchange import ServerExchange, Until, perform
+from mcptest.servers.demo.exchange import ServerExchange, Until, perform, text
 from mcptest.servers.demo.features import listing
 from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
@@ -17,7 +17,7 @@ from mcptest.servers.demo.jsonrpc import (
     read_data,
     require_fit,
 )
-from mcptest.servers.demo.tool_list import call_tool, declared_tools, text
+from mcptest.servers.demo.tool_list import call_tool, declared_tools
 from mcptest.servers.demo.world import TASKS_EXTENSION
 
 TYPE_CHECKING = False  # see jsonrpc

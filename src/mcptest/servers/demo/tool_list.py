@@ -11,6 +11,7 @@ from mcptest.servers.demo.exchange import (
     ask_roots,
     confirm_with_user,
     sample_from_model,
+    text,
 )
 from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
@@ -97,11 +98,6 @@ def progress_token(params: Obj) -> Any:
     return token
 
 
-def text(words: str) -> Obj:
-    """A tool result of one text."""
-    return {"content": [{"type": "text", "text": words}]}
-
-
 def structured(call: Call, value: Obj) -> Obj:
     """A tool result as data: also as text, and only as text where data is not known yet."""
     result = text(json.dumps(value, ensure_ascii=False))
@@ -149,15 +145,11 @@ def log(arguments: Obj, call: Call) -> Obj:
 
 
 def ask_model(arguments: Obj, call: Call) -> Body:
-    words = yield from sample_from_model(arguments["question"])
-    return text(f"The model answered: {words}")
+    return sample_from_model(arguments["question"])
 
 
 def ask_user(arguments: Obj, call: Call) -> Body:
-    words = yield from confirm_with_user(
-        arguments["question"], with_mode=call.knows(versions.V2025_11_25)
-    )
-    return text(words)
+    return confirm_with_user(arguments["question"], with_mode=call.knows(versions.V2025_11_25))
 
 
 def list_roots(arguments: Obj, call: Call) -> Body:
