@@ -7,8 +7,10 @@ that does not answer it hangs.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -187,12 +189,9 @@ class _Actor:
         pending = client.start(step.method, params, self.stage.deadline())
         self._asked.append((client.connection, pending))
         begun = time.monotonic()
-        try:
+        with self._may_lack_answer(step, pending):
             reply = client.wait(pending, self.stage.deadline())
             reply = client.complete_call(reply, params, self.stage.deadline())
-        except PeerError as error:
-            self._without_answer(error, step, pending)
-        else:
             self.stage.tape.has_read(reply.message)
             self._note_reply(reply, pending)
         tool = called_tool(step)
@@ -213,20 +212,23 @@ class _Actor:
         # That it was answered is asked for later, and no more: what was said is on the tape.
         pending.answer = _ANSWERED
 
-    def _without_answer(
-        self, error: PeerError, step: AskStep | None = None, pending: Pending | None = None
-    ) -> None:
+    @contextlib.contextmanager
+    def _may_lack_answer(
+        self, step: AskStep | None = None, pending: Pending | None = None
+    ) -> Iterator[None]:
         """One request without an answer is for the rules to judge, as long as the server lives."""
-        self.stage.end_if_over()
-        # Its own status where there is one: a stream that is open beside it has one, too.
-        seen = self.stage.connection.last_status if pending is None else pending.status
-        kind = judged_error(error, seen)
-        if error.kind is ErrorKind.TIMEOUT:
-            self.played.unanswered = True
-            if step is not None and called_tool(step):
-                self.played.silent.append(step)
-        elif kind is OutcomeKind.CRASHED:
-            raise error
+        try:
+            yield
+        except PeerError as error:
+            self.stage.end_if_over()
+            # Its own status where there is one: a stream that is open beside it has one, too.
+            seen = self.stage.connection.last_status if pending is None else pending.status
+            if error.kind is ErrorKind.TIMEOUT:
+                self.played.unanswered = True
+                if step is not None and called_tool(step):
+                    self.played.silent.append(step)
+            elif judged_error(error, seen) is OutcomeKind.CRASHED:
+                raise
 
     def ask_at_once(self, step: AskAtOnce) -> None:
         client = self.stage.client
@@ -239,12 +241,8 @@ class _Actor:
             client.cancel(started[place])
         for place, pending in enumerate(started):
             if place not in step.cancelled:
-                try:
-                    reply = client.wait(pending, self.stage.deadline())
-                except PeerError as error:
-                    self._without_answer(error, step.many[place], pending)
-                else:
-                    self._note_reply(reply, pending)
+                with self._may_lack_answer(step.many[place], pending):
+                    self._note_reply(client.wait(pending, self.stage.deadline()), pending)
 
     def cancel(self, step: Cancel) -> None:
         """Too late: what it names was answered, or belongs to a connection that is gone."""
@@ -259,12 +257,9 @@ class _Actor:
 
     def page(self, step: PageStep) -> None:
         client = self.stage.client
-        try:
-            for number, _ in enumerate(client.pages(step.method, self.stage.deadline()), 1):
-                if number >= step.pages:
-                    return
-        except PeerError as error:
-            self._without_answer(error)
+        with self._may_lack_answer():
+            for _ in islice(client.pages(step.method, self.stage.deadline()), step.pages):
+                pass
 
     # -- subscriptions ---------------------------------------------------------------------
 
@@ -274,28 +269,19 @@ class _Actor:
         lifecycle, deadline = self.stage.client.lifecycle, self.stage.deadline()
         offer = self.stage.offer
         assert offer is not None  # the session has begun
-        try:
+        with self._may_lack_answer():
             if step.uri:
-                pending = lifecycle.subscribe(step.uri, deadline)
+                self._subscribed[step.uri] = lifecycle.subscribe(step.uri, deadline)
             elif isinstance(lifecycle, StatelessLifecycle):
                 declared = (part for part in _CHANGING if offer.declares(f"{part}.listChanged"))
                 wanted = {f"{part}ListChanged": True for part in declared}
-                pending = lifecycle.listen(wanted, deadline)
-            else:
-                return
-        except PeerError as error:
-            self._without_answer(error)
-            return
-        self._subscribed[step.uri] = pending
+                self._subscribed[step.uri] = lifecycle.listen(wanted, deadline)
 
     def unsubscribe(self, step: Unsubscribe) -> None:
         pending = self._subscribed.pop(step.uri, None)
-        if pending is None:
-            return
-        try:
-            self.stage.client.lifecycle.unsubscribe(pending, self.stage.deadline())
-        except PeerError as error:
-            self._without_answer(error)
+        if pending is not None:
+            with self._may_lack_answer():
+                self.stage.client.lifecycle.unsubscribe(pending, self.stage.deadline())
 
     # -- bytes as they are -----------------------------------------------------------------
 
