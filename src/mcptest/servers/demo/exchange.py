@@ -31,7 +31,9 @@ if TYPE_CHECKING:
         def send(self, message: Obj | list[Obj]) -> None: ...
 
     Asking: TypeAlias = Generator["ClientQuestion", Any, Obj]
-    Body: TypeAlias = Generator["float | ClientQuestion | Together | Until", Any, Obj]
+    Questions: TypeAlias = "ClientQuestion | tuple[ClientQuestion, ...]"
+    """Several at once only in the stateless era: their answers come back by their keys."""
+    Body: TypeAlias = Generator[float | Questions | "Until", Any, Obj]
     InFlight: TypeAlias = dict[Any, "ServerExchange"]
 
 
@@ -54,15 +56,6 @@ class ClientQuestion(Declared):
     answer_schema: Obj
     loose: bool = False
     """Whether an answer counts also without the state that was given with the question."""
-
-
-class Together:
-    """Several questions at once, in the stateless era; the answers come back by their keys."""
-
-    __slots__ = ("asks",)
-
-    def __init__(self, *asks: ClientQuestion) -> None:
-        self.asks = asks
 
 
 class Until(Declared):
@@ -143,7 +136,7 @@ class ToolJob(Declared):
     loop: Loop
     body: Body
     exchange: ServerExchange
-    ask: Callable[[ToolJob, ClientQuestion | Together], None]
+    ask: Callable[[ToolJob, Questions], None]
     finish: Callable[[Obj], Obj]
     timer: Timer | None = None
     on_cancel: Callable[[], None] | None = None
@@ -169,9 +162,7 @@ class ToolJob(Declared):
             self.on_cancel()
         self.body.close()
 
-    def _advance(
-        self, move: Callable[[Any], float | ClientQuestion | Together | Until], value: Any
-    ) -> None:
+    def _advance(self, move: Callable[[Any], float | Questions | Until], value: Any) -> None:
         self.on_cancel = None
         try:
             wait = move(value)
@@ -182,7 +173,7 @@ class ToolJob(Declared):
         except Exception as problem:  # noqa: BLE001  reported, and answered as our defect
             self.exchange.refuse(internal_error(problem))
         else:
-            if isinstance(wait, ClientQuestion | Together):
+            if isinstance(wait, ClientQuestion | tuple):
                 self.ask(self, wait)
             elif isinstance(wait, Until):
                 self.on_cancel = wait.begin(self.resume)
@@ -194,7 +185,7 @@ def perform(
     handler: Handler,
     call: Call,
     exchange: ServerExchange,
-    ask: Callable[[ToolJob, ClientQuestion | Together], None],
+    ask: Callable[[ToolJob, Questions], None],
     finish: Callable[[Obj], Obj] = lambda result: result,
 ) -> None:
     """Run the handler of one request and see to its answer, now or later."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import (
-    Together,
     ask_form,
     ask_roots,
     confirm_with_user,
@@ -57,7 +56,7 @@ def test_input_required_result_list_roots(arguments: Obj, call: Call) -> Body:
 
 
 def test_input_required_result_multiple_inputs(arguments: Obj, call: Call) -> Body:
-    yield Together(
+    yield (
         next(ask_form("user_name", "What is your name?", _NAME)),
         next(sample_from_model("Please write a greeting.", key="greeting")),
         ask_roots("client_roots"),
@@ -79,7 +78,7 @@ def test_input_required_result_capabilities(arguments: Obj, call: Call) -> Body:
     if "elicitation" in call.declared:
         asks.append(next(ask_form("user_name", "What is your name?", _NAME)))
     if asks:
-        yield Together(*asks)
+        yield tuple(asks)
     return text(f"{len(asks)} questions were answered.")
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.servers.demo.exchange import Client, InFlight, Together, ToolJob
+    from mcptest.servers.demo.exchange import Client, InFlight, Questions, ToolJob
     from mcptest.servers.demo.features import Handler
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.tasks import Task
@@ -219,7 +219,7 @@ class HandshakeSession:
         if uri in self._subscribed:
             self._channel.send(notification("notifications/resources/updated", {"uri": uri}))
 
-    def _ask(self, job: ToolJob, ask: ClientQuestion | Together) -> None:
+    def _ask(self, job: ToolJob, ask: Questions) -> None:
         assert isinstance(ask, ClientQuestion), "offered in the stateless era only"
         reason = self._why_not_ask(ask, job.exchange)
         if reason is not None:

@@ -35,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.servers.demo.exchange import Together, ToolJob
+    from mcptest.servers.demo.exchange import Questions, ToolJob
     from mcptest.servers.demo.features import Handler
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.world import World
@@ -177,11 +177,9 @@ def _discover(call: Call) -> Obj:
     return found
 
 
-def _answer_or_ask(
-    job: ToolJob, ask: ClientQuestion | Together, call: Call, method: str, answers: Obj
-) -> None:
+def _answer_or_ask(job: ToolJob, ask: Questions, call: Call, method: str, answers: Obj) -> None:
     """`answers` is what the client answered so far to what we asked within this request."""
-    asks = (ask,) if isinstance(ask, ClientQuestion) else ask.asks
+    asks = (ask,) if isinstance(ask, ClientQuestion) else ask
     given: Obj = {}
     try:
         for one in asks:
