@@ -158,26 +158,24 @@ class Judge:
 
     def _rows_of(self, step: Send) -> list[tuple[CorpusRule, Row]]:
         """The rows that speak about the message, in this revision and over this transport."""
-        known = self._rows.get(step.rules)
-        if known is None:
-            known = self._rows[step.rules] = []
-            for rule in filter(None, map(self._corpus.get, step.rules)):
-                row = rule.row
-                if row is None or (
-                    row.needs.transport and self.transport not in row.needs.transport
-                ):
-                    continue
-                if any(one.target.startswith("probe.") for one in row.expect):
-                    continue
-                # Without what is expected of the corpus' own question, which was not asked here.
-                expect = tuple(
-                    one
-                    for one in row.expect
-                    if not any(_PLACEHOLDER.search(text) for text in texts_in(one.matcher))
-                )
-                if expect:
-                    known.append((rule, dataclasses.replace(row, expect=expect)))
-        return known
+        if step.rules in self._rows:
+            return self._rows[step.rules]
+        found = self._rows[step.rules] = []
+        for rule in filter(None, map(self._corpus.get, step.rules)):
+            row = rule.row
+            if row is None or (row.needs.transport and self.transport not in row.needs.transport):
+                continue
+            if any(one.target.startswith("probe.") for one in row.expect):
+                continue
+            # Without what is expected of the corpus' own question, which was not asked here.
+            expect = tuple(
+                one
+                for one in row.expect
+                if not any(_PLACEHOLDER.search(text) for text in texts_in(one.matcher))
+            )
+            if expect:
+                found.append((rule, dataclasses.replace(row, expect=expect)))
+        return found
 
     def _of_message(self, sent: Sent) -> Sequence[Violation]:
         if sent.step.valid:
@@ -256,13 +254,11 @@ class Judge:
         tape = stage.tape
         if not tape.since_mark and played.scenes:
             return []
-        watching = self._watching
+        watching, odd = self._watching, False
         if watching is None or watching.tape is not tape:
             watching = self._watching = WatchedSession(tape, self._rules, self.revision)
             # What is wrong with the beginning is wrong with every example: it is told once.
             odd = bool(watching.broken_at_first)
-        else:
-            odd = False
         carried = watching.look(tape.since_mark)
         if not (odd or carried or played.unanswered):
             return []
@@ -403,9 +399,8 @@ class PlayBench:
                 forgotten = forgotten or not alone.silent
             self.renew()
             self.stage.tape = tape  # it is what shows the failure, if it is one
-            found = (
-                found if forgotten else [one for one in found if shown_by(one.rule) == "message"]
-            )
+            if not forgotten:
+                found = [one for one in found if shown_by(one.rule) == "message"]
         shown = self.stage.tape  # also when something else was played since
         return [one if one.tape is not None else replace(one, tape=shown) for one in found]
 
