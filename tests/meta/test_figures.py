@@ -1,6 +1,6 @@
 """The size of the house in figures: what it takes to find one's way.
 
-They may only get smaller. On the way to 88,000 lines. Only what is new for users raises `FILES` or
+They may only get smaller. Only what is new for users raises `FILES` or
 `LINES`, a command by its three or four modules, in the commit that brings it.
 """
 
@@ -11,11 +11,11 @@ from collections import Counter
 
 from tests.meta.source_tree import Module, modules
 
-FILES = 394
-LINES = 90_080
+FILES = 383
+LINES = 87_800
 CLASS_NAMES_TWICE = 1
 FILE_NAMES_TWICE = 3
-IMPORTS_IN_FUNCTIONS = 163
+IMPORTS_IN_FUNCTIONS = 156
 SHARED_NAMES = {"cli.py", "run.py", "view.py", "__init__.py"}
 """What each command has under the same name, so that one knows where to look."""
 
