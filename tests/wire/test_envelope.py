@@ -321,3 +321,9 @@ def test_what_is_large_and_came_before_is_held_once(items: int, is_shared: bool)
     assert first.result["tools"] == second.result["tools"]
     assert [one.id for one in (first, second)] == [1, 2]
     assert [one.result["nextCursor"] for one in (first, second)] == ["1", "2"]
+
+
+def test_a_large_text_that_came_before_is_held_once() -> None:
+    raw = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"nextCursor": "c" * 500_000}}).encode()
+    first, second = decode(raw), decode(raw)
+    assert first.result["nextCursor"] is second.result["nextCursor"]

@@ -63,7 +63,7 @@ def _shared_members(part: Any) -> Any:
 
 
 def _shared(part: Any) -> Any:
-    if type(part) is not dict and type(part) is not list:
+    if type(part) is not dict and type(part) is not list and type(part) is not str:
         return part
     written = write_json(part)
     if len(written) <= _LARGE:
