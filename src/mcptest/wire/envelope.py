@@ -58,8 +58,12 @@ def _shared_members(part: Any) -> Any:
     Nobody changes what was read.
     """
     if type(part) is dict and len(part) <= _FEW:
-        return {name: _shared(one) for name, one in part.items()}
-    return _shared(part)
+        # Of texts only a cursor is held for long: it is what the next page is asked for with.
+        return {
+            name: one if type(one) is str and name != "nextCursor" else _shared(one)
+            for name, one in part.items()
+        }
+    return part if type(part) is str else _shared(part)
 
 
 def _shared(part: Any) -> Any:
