@@ -10,6 +10,7 @@ each word says.
     flood                          writes notifications without end, from the first call on, as long
                                    as somebody reads them
     flood-of-errors                writes to stderr without end, from the first call on
+    moves-to-a-child               exits in a call; a child answers that one and what follows
     hangs                          never answers a call
     half                           writes half of the answer to a call, and nothing more
     half-and-exits                 the same, then exits with code 7
@@ -99,6 +100,20 @@ def answer_to(request: dict[str, Any], *, stateless: bool = False) -> bytes:
     return json.dumps(answer).encode()
 
 
+def move_to_a_child() -> None:
+    at_end, held = os.pipe()
+    if os.fork():
+        os._exit(0)
+    os.close(held)
+    os.read(at_end, 1)  # nothing is written: it returns once the parent is gone
+    note_processes([os.getpid()])
+
+
+def note_processes(pids: list[int]) -> None:
+    with Path(sys.argv[1]).open("a") as file:
+        file.write(f"{' '.join(map(str, pids))}\n")
+
+
 def answer_call(line: bytes) -> None:
     half = line[: len(line) // 2]
     if "flood" in WORDS:
@@ -147,14 +162,15 @@ def main() -> None:
         assert child.stdout is not None
         child.stdout.readline()
         pids.append(child.pid)
-    with Path(sys.argv[1]).open("a") as file:
-        file.write(f"{' '.join(map(str, pids))}\n")
+    note_processes(pids)
     for text in sys.stdin:
         request = json.loads(text)
         if "id" not in request or "method" not in request:
             continue
         line = answer_to(request, stateless="stateless" in WORDS)
         if request["method"] == "tools/call":
+            if "moves-to-a-child" in WORDS:
+                move_to_a_child()
             answer_call(line)
         else:
             write(line + b"\n")

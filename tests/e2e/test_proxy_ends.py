@@ -194,6 +194,20 @@ def test_a_server_that_ends_itself_in_a_call_is_not_said_to_be_ended(
     assert "truncated" in [each.get("error") for each in session.records]
 
 
+def test_a_child_that_answers_in_the_place_of_its_server_is_heard_as_without_a_proxy(
+    start: Start, command: str
+) -> None:
+    session = start(command, "moves-to-a-child")
+    session.ask(2, "tools/call", {"name": "look", "arguments": {}})
+    assert json.loads(session.stdout.readline())["id"] == 2
+    wait_until(lambda: not is_alive(session.server.processes[0]), "the end of the server")
+    session.ask(3, "tools/list")
+    assert json.loads(session.stdout.readline())["id"] == 3
+    session.hang_up()
+    assert session.ends() == 0
+    assert "after" not in session.exit
+
+
 @pytest.fixture
 def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a second of silence is enough for a proxy that is started in this test."""

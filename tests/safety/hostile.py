@@ -467,10 +467,13 @@ def call_drips(request: Obj) -> Obj | None:
 
 @case
 def call_moves_to_a_child(request: Obj) -> Obj | None:
-    """The process ends, and a child that it leaves behind goes on answering."""
-    if request["method"] == "tools/call" and os.fork():
-        os._exit(0)
+    """The process ends, and then a child that it leaves behind goes on answering."""
     if request["method"] == "tools/call":
+        at_end, held = os.pipe()
+        if os.fork():
+            os._exit(0)
+        os.close(held)
+        os.read(at_end, 1)  # nothing is written: it returns once the parent is gone
         note_pid()
     return {}
 

@@ -316,6 +316,7 @@ class StdioProxy:
             for thread in (upstream, downstream, errors):
                 thread.start()
             self._wait_for_the_server()
+            self._wait_for_its_children(downstream)
             os.close(self._server_lives)
             signalled = self._wait_for_the_client(downstream, errors)
             upstream.join(_LETTING_GO)
@@ -363,6 +364,19 @@ class StdioProxy:
                 break  # not even SIGKILL ends it
         if pidfd is not None:
             self._poll.unregister(pidfd)
+
+    def _wait_for_its_children(self, downstream: threading.Thread) -> None:
+        """A server that exits unasked may leave its pipes to a child, which answers in its place.
+
+        Without a proxy the client would hear that child, so it does here, until either closes its
+        side. Whether the exit is noticed before or after an answer then changes nothing.
+        """
+        while downstream.is_alive() and not (self._step or self._client_left or self._signals):
+            if self._patience is not None and self._patience.expired:
+                self._timed_out = True
+                return
+            rest = self._patience.remaining() if self._patience is not None else math.inf
+            self._doze(rest, _LOOKING_FOR_OUR_PARENT)
 
     def _wait_for_the_client(self, *directions: threading.Thread) -> int | None:
         """It takes what the server said at its own pace. Gives a signal that came for us."""
