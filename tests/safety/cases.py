@@ -452,7 +452,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "call-answer-has-many-values", "flood", "answers a call with 4,000,000 empty objects",
-        "hostile", "red", ("so many values",), stage="calling",
+        "hostile", "red", ("so many values",), stage="calling", patient=True,
     ),
     Case(
         "call-answer-steers-terminals", "noise", "answers with 1 MB of control codes", "hostile",
