@@ -2,8 +2,10 @@
 
 `dual-era` speaks 2026-07-28 and 2025-11-25, and takes its connection for one of the older era from
 the first request on that does not say its version. `dual-era-at-first` does so only until the first
-request that is no discovery, and goes by notifications too. `dual-era-unbegun` speaks 2025-06-18 in
-its older half, which waits for no `initialize`. `dual-era-flaky FILE` serves a request
+request that is no discovery, and goes by notifications too. `dual-era-by-line` does so as well from
+the first line on that it can't read. `dual-era-unbegun` speaks 2025-06-18 in
+its older half, which waits for no `initialize`. `dual-era-untyped` leaves out the `resultType` of
+every result. `dual-era-flaky FILE` serves a request
 of a version that it does not have, once. `backend-away` has tools, prompts and resources that all
 fail in the same words, `lists-away` lists that do. `flaky FILE` answers the first invalid cursor of
 all its processes wrongly, and `flaky-session FILE` writes one line that is no message, once.
@@ -123,7 +125,8 @@ class Session:
             raise Refused(-32601, "Method not found")
         else:
             result = served(method, params)
-        result |= {"resultType": "complete", "_meta": {PREFIX + "serverInfo": INFO}}
+        result |= {"_meta": {PREFIX + "serverInfo": INFO}}
+        result |= {} if WAY == "dual-era-untyped" else {"resultType": "complete"}
         return result | CACHED if method.endswith(("list", "discover", "read")) else result
 
 
@@ -171,7 +174,8 @@ def called(name: str, arguments: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": "hello"}]}
 
 
-def complain_of(line: str) -> None:
+def complain_of(line: str, session: Session) -> None:
+    session.is_old = session.is_old or WAY == "dual-era-by-line"
     if WAY == "logs-what-it-can-not-read":
         log = {"level": "error", "data": "Internal Server Error"}
         say({"method": "notifications/message", "params": log})
@@ -191,7 +195,7 @@ def main() -> None:
         try:
             message = json.loads(line)
         except ValueError:
-            complain_of(line)
+            complain_of(line, session)
             continue
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             known = {"id": message["id"]} if isinstance(message, dict) and "id" in message else {}

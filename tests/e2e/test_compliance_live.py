@@ -76,6 +76,20 @@ def test_nothing_is_held_against_the_sound_demo(
     assert judgement.grade.score == 100
 
 
+@pytest.mark.parametrize(
+    ("words", "outcome"),
+    [((), Outcome.NOT_APPLICABLE), (("--spec-version", NEW.value), Outcome.PASS)],
+    ids=["both eras", "one era"],
+)
+def test_what_is_said_of_servers_of_one_era_does_not_apply_to_others(
+    words: tuple[str, ...], outcome: Outcome, tmp_path: Path
+) -> None:
+    rules = ("HTTP-102", "HTTP-103", "HTTP-126")
+    with demo("http", (*SOUND, *words), tmp_path) as target:
+        judgement = judge_server(Order(target=target, rules=rules, timeout=BOUND), quiet)
+    assert {one.id: one.outcome for one in judgement.results} == dict.fromkeys(rules, outcome)
+
+
 def test_every_rule_about_servers_has_one_result_in_order(tmp_path: Path) -> None:
     judgement = judge_server(Order(target=DEMO, repeat="mcptest compliance run"), quiet)
     corpus = corpus_of(NEW)

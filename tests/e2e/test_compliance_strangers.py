@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -60,6 +61,26 @@ def test_a_server_of_both_eras_is_not_pinned_to_one_by_what_is_asked_of_it() -> 
     assert judgement.count(Outcome.INCONCLUSIVE) == 0
     for rule in (*OF_ONE_QUESTION, "PROTO-012", "PROTO-014", "JSONRPC-007", "STDIO-102"):
         assert result(judgement, rule).outcome is Outcome.PASS, rule
+
+
+def test_a_line_that_pins_a_server_to_an_era_breaks_the_rules_about_such_lines_only() -> None:
+    judgement = judged("dual-era-by-line", revision=None)
+    assert [rule for rule, _ in failing(judgement)] == ["STDIO-102", "STDIO-103"]
+    assert judgement.count(Outcome.INCONCLUSIVE) == 0
+
+
+def test_a_fault_of_every_result_is_one_finding_with_a_count_and_one_whole_proof() -> None:
+    (broken,) = judged("dual-era-untyped", revision=None).failures
+    assert broken.id == "META-003"
+    first, *others = (one.message for one in broken.findings)
+    counted = re.search(r"\(and so on, ([0-9]+) times in all\)", first)
+    assert counted is not None
+    assert int(counted[1]) > len(broken.findings)
+    assert not any("in all" in message for message in others)
+    assert broken.evidence[1:]
+    for proof in broken.evidence[1:]:
+        assert len(proof.sent) <= 300
+        assert len(proof.received) <= 300
 
 
 @pytest.mark.parametrize("rules", [(), ("JSONRPC-005", "CANCEL-101", "CANCEL-102", "CANCEL-103")])

@@ -72,6 +72,15 @@ def test_a_rule_about_what_is_not_there_does_not_apply(needs: Any, reason: str) 
     assert reason in found.reason
 
 
+def test_a_rule_about_servers_of_one_era_is_asked_of_these_alone() -> None:
+    where = site()
+    assert isinstance(question_of(rule(PING, single_era=True), where), Row)
+    where.speaks_handshake = True
+    found = refused(rule(PING, single_era=True), where)
+    assert found.outcome is Outcome.NOT_APPLICABLE
+    assert "speaks older revisions too" in found.reason
+
+
 def test_a_rule_about_what_is_declared_is_asked() -> None:
     where = site(tools={}, resources={"subscribe": True}, extensions={"io.example/x": {}})
     needs = {

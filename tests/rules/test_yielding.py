@@ -33,6 +33,17 @@ def test_a_rule_of_a_corpus_yields_as_the_registry_says() -> None:
     assert yielding_to(proofs, CORPUS) == {"PROTO-016": "PROTO-013"}
 
 
+def test_a_request_that_says_no_version_is_one_question() -> None:
+    """Without the version, without `_meta`, and without it once more: whoever serves one of these
+    reads them as of the older era, and is told so once."""
+    asked = {"PROTO-011": "a", "PROTO-013": "b", "PROTO-016": "c"}
+    proofs = {rule: [Shown(sent, ANSWER)] for rule, sent in asked.items()}
+    assert yielding_to(proofs, CORPUS) == {"PROTO-011": "PROTO-013", "PROTO-016": "PROTO-013"}
+    refused = '{"jsonrpc":"2.0","id":7003,"error":{"code":-32603,"message":"no"}}'
+    others = {**proofs, "PROTO-011": [Shown("a", refused)]}
+    assert yielding_to(others, CORPUS) == {"PROTO-016": "PROTO-013"}, "of another kind"
+
+
 def test_a_test_of_a_suite_that_names_a_rule_does_not_yield_as_the_rule_does() -> None:
     own = {"mine": CorpusRule("mine", entry=shipped_registry()["PROTO-016"])}
     proofs = {"PROTO-013": [Shown("a", ANSWER)], "mine": [Shown("b", ANSWER)]}
