@@ -86,6 +86,17 @@ def test_what_was_not_run_is_not_good() -> None:
     assert not WatchTotals().is_good
 
 
+def test_where_all_tests_are_skipped_nothing_is_good() -> None:
+    book = ledger("t", "u")
+    entered(book, result("t", SKIP), result("u", SKIP))
+    assert book.standing().is_undecided
+    assert not book.standing().is_good
+    assert not book.standing().is_nothing, "they are counted"
+    assert WatchTotals().is_undecided
+    for one in ("passed", "failed", "not_run", "problems"):
+        assert not WatchTotals(**{one: 1}).is_undecided
+
+
 def test_a_report_holds_the_latest_of_all_tests_in_their_order() -> None:
     book = ledger("t", "u")
     entered(book, result("u", PASS))

@@ -86,6 +86,14 @@ def test_keys_run_everything_or_what_failed_and_the_exit_code_tells_the_truth(si
         assert terminal.is_cooked
 
 
+def test_a_watch_in_which_every_test_is_skipped_is_not_green(site: Site) -> None:
+    suite(site, "one", says("greets", "hello") | {"skip_unless_env": "NOBODY_SETS_THIS"})
+    with watching(site) as terminal:
+        assert terminal.lines[-1].startswith("1 skipped · ")
+        terminal.press("q")
+        assert terminal.end() == 4
+
+
 def test_a_broken_file_is_shown_with_its_place_and_a_mended_one_is_run(site: Site) -> None:
     file = suite(site, "one", says("greets", "hello"))
     good = file.read_text()

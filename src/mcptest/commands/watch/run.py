@@ -127,7 +127,7 @@ def _watch(watch: WatchSetup, screen: WatchScreen) -> int:
     if stop.is_set():
         sys.stderr.write("mcptest: interrupted\n")
         return ExitCode.INTERRUPTED
-    if standing.is_nothing:
+    if standing.is_undecided:
         return ExitCode.NOTHING_MATCHED
     return ExitCode.OK if standing.is_good else ExitCode.FAILED
 

@@ -67,12 +67,17 @@ class WatchTotals(msgspec.Struct, frozen=True):
 
     @property
     def is_nothing(self) -> bool:
-        return not (self.passed or self.failed or self.skipped or self.not_run or self.problems)
+        return self.is_undecided and not self.skipped
+
+    @property
+    def is_undecided(self) -> bool:
+        """There is no test, or every one of them was skipped: nothing was run."""
+        return not (self.passed or self.failed or self.not_run or self.problems)
 
     @property
     def is_good(self) -> bool:
         """Nothing that was asked for failed or is missing."""
-        return not (self.is_nothing or self.failed or self.not_run or self.problems)
+        return not (self.is_undecided or self.failed or self.not_run or self.problems)
 
 
 # -- An outcome that flipped, for a person -------------------------------------------------------
