@@ -254,6 +254,9 @@ def test_a_capture_that_a_failure_names_exists(tmp_path: Path) -> None:
     options = ("--scenario", "tools_call", "-o", str(tmp_path / "out"))
     _, said, _ = client(*options, "--json", breaks="sends-text")
     assert Path(json.loads(said)["results"][0]["capture"]).exists()
-    _, said, _ = client("--scenario", "tools_call", breaks="sends-text")
-    assert "of the capture" not in said
-    assert "-o DIR keeps the capture" in said
+    for more in ((), ("--html", str(tmp_path / "page.html"))):
+        _, said, _ = client("--scenario", "tools_call", *more, breaks="sends-text")
+        assert "of the capture" not in said
+        assert "-o DIR keeps the capture" in said
+        _, said, _ = client("--scenario", "tools_call", *more, "--json", breaks="sends-text")
+        assert not json.loads(said)["results"][0].get("capture")

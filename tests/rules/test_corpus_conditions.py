@@ -223,22 +223,24 @@ def http(status: int, **more: Any) -> SeenExchange:
 
 
 @pytest.mark.parametrize(
-    ("exchange", "holds"),
-    [
-        (error(-32700), True),
-        (http(400), True),
-        (http(400, error={"code": -32700, "message": "no"}), True),
-        (http(400, error={"code": -32600, "message": "no"}), True),
-        (http(200, error={"code": -32600, "message": "no"}), False),
-        (http(202), False),
-        (http(200, result={}), False),
-        (SeenExchange(), False),
-    ],
+    ("rule", "right", "wrong"),
+    [("JSONRPC-002", -32700, -32600), ("JSONRPC-003", -32600, -32700)],
 )
-def test_what_can_not_be_parsed_is_an_error_or_refused_by_http(
-    exchange: SeenExchange, holds: bool
+def test_what_is_no_request_is_an_error_or_refused_by_http(
+    rule: str, right: int, wrong: int
 ) -> None:
-    assert judge_exchange(shipped("JSONRPC-002").expect, exchange).passed is holds
+    def holds(exchange: SeenExchange) -> bool:
+        return judge_exchange(shipped(rule).expect, exchange).passed
+
+    assert holds(error(right))
+    assert not holds(error(wrong))
+    assert holds(http(400))
+    for code in (right, wrong):
+        assert holds(http(400, error={"code": code, "message": "no"}))
+    assert not holds(http(200, error={"code": wrong, "message": "no"}))
+    assert not holds(http(202))
+    assert not holds(http(200, result={}))
+    assert not holds(SeenExchange())
 
 
 @pytest.mark.parametrize(

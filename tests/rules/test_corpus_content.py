@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from mcptest.core.revision import TIMELINE, Revision
-from mcptest.core.verdict import Side
+from mcptest.core.verdict import Severity, Side
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.corpus.probes import (
     all_probes,
@@ -126,6 +126,17 @@ def test_every_revision_but_the_first_shows_what_it_changed() -> None:
 
 
 # -- the registry --------------------------------------------------------------------------
+
+
+def test_a_text_without_a_keyword_demands_nothing() -> None:
+    """It may quote an example or a list: whoever does otherwise breaks neither MUST nor SHOULD."""
+    bare = {
+        name: {entry.severity_in(revision) for revision in TIMELINE}
+        for name, entry in shipped_registry().items()
+        if "without a keyword" in " ".join(entry.requirement.split())
+    }
+    assert {"TOOLS-005", "TOOLS-008"} <= bare.keys()
+    assert set().union(*bare.values()) == {Severity.MAY}
 
 
 def test_every_rule_of_a_corpus_is_in_the_registry_and_the_other_way_round() -> None:
