@@ -53,9 +53,7 @@ def initialize_comes_first(check: Check) -> Watching:
 
     To fix it, send `initialize` first and wait for its answer.
     """
-    while step := (yield):
-        if step.probes or step.stateless:
-            continue
+    while step := (yield):  # never a probe: that is of the stateless era
         check.saw(step)
         if step.method != "initialize":
             told = f"the first request is {step.method!r}"
