@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mcptest.commands.app import run
-from mcptest.report.audit import AuditCode, Health, audit_codes
+from mcptest.report.audit import CODE_OF, AuditCode, Health, audit_codes
 from mcptest.report.lint_explained import examples, findings_in, lint_rule_page
 from mcptest.report.rules import conditions_in_words, corpus_rules, needs_in_words
 from mcptest.report.terminal import Style
@@ -108,5 +108,6 @@ def test_a_code_of_an_audit_is_explained(
 
 def test_every_class_of_an_audit_has_a_code_that_can_be_explained() -> None:
     assert set(Health) - {one.health for one in audit_codes()} == {Health.SKIPPED}
+    assert {one.health: one.code for one in audit_codes()} == CODE_OF, "as reports name them"
     codes = {one.code for one in audit_codes()}
     assert codes.isdisjoint(rule.code for rule in RULES)
