@@ -16,7 +16,7 @@ from mcptest.core.verdict import Side
 from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client
 from mcptest.probe.conformance.client.seen import offered_revisions
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
-from tests.e2e.driving import mcptest
+from tests.e2e.driving import mcptest, messages_of
 
 RAW = (sys.executable, "-S", str(Path(__file__).with_name("raw_client.py")))
 OLD, NEW = Revision.V2025_11_25, Revision.V2026_07_28
@@ -187,6 +187,22 @@ def test_only_probing_asks_and_only_strict_wants_declarations(
         assert ("capability-roots" in bad(modest)) is hides
         secret = ran("client-capabilities-undeclared", "undeclared-roots", **both)  # type: ignore[arg-type]
         assert bad(secret) == {}
+
+
+@pytest.mark.parametrize("transport", ["http", "stdio"])
+@pytest.mark.parametrize("revision", [OLD, NEW], ids=str)
+@pytest.mark.parametrize("scenario", ["client-capabilities", "client-capabilities-undeclared"])
+def test_only_the_scenario_that_says_so_asks_for_what_is_not_declared(
+    scenario: str, revision: Revision, transport: str, tmp_path: Path
+) -> None:
+    capture = tmp_path / "session.jsonl"
+    both = {"revision": revision, "transport": transport, "capture": capture}
+    result = ran(scenario, "hides-roots", **both)  # type: ignore[arg-type]
+    assert bad(result) == {}, result.stderr
+    said = json.dumps(messages_of(capture, "server"))
+    is_legal = scenario == "client-capabilities"
+    assert ("roots/list" in said) is not is_legal
+    assert ("sampling/createMessage" in said) is is_legal
 
 
 def client(*options: str, breaks: str = "", command: str = "") -> tuple[int, str, str]:
