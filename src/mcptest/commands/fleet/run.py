@@ -44,6 +44,7 @@ from mcptest.rules.composition import COMPOSITION_RULES, Hazard, Offered, compos
 from mcptest.rules.judge import JudgedSession
 from mcptest.session.server_spec import DEFAULT_CONFIG
 from mcptest.suite.starters import FileNames
+from mcptest.transport.files import claim_folder
 from mcptest.transport.interrupt import stopping_on_signals
 
 _NAMED = 8
@@ -57,6 +58,8 @@ def run_fleet(arguments: argparse.Namespace) -> int:
     wanted = tuple(dict.fromkeys(arguments.server))
     servers = servers_of(config, wanted, clean_env=arguments.clean_env)
     orders = [*orders_of(arguments, config, servers)]
+    if arguments.capture is not None:
+        claim_folder(arguments.capture)
     begun = time.monotonic()
     with stopping_on_signals() as stop:
         with _progress(arguments, len(orders)) as (doing, done):
