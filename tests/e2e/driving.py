@@ -128,6 +128,21 @@ def wait_until(condition: Any, what: str) -> Any:
     raise AssertionError(f"never came: {what}")
 
 
+@contextlib.contextmanager
+def ended_after(seconds: int) -> Iterator[None]:
+    """What waits for ever in this process fails, and holds up nobody."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError("it waits for ever")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

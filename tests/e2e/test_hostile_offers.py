@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,8 @@ tests:
       expect: {{not_error: true}}
 """
 UNCHECKED = "can't be checked: "
+MOST_PAGES, MOST_CALLS = 20, 10
+"""Of one process: an audit reads the list three times, and a fuzzer was told to call ten times."""
 ANSWER = "structuredContent of bomb can't be checked against the schema: "
 SAYS_OF_AN_INPUT = {
     "audit": (1, "its input schema " + UNCHECKED),
@@ -312,6 +315,18 @@ def test_every_list_without_an_end_is_told(command: str, loop: str, tmp_path: Pa
 @pytest.mark.parametrize("command", ["audit", "compliance", "record"])
 def test_a_list_without_an_end_is_told_in_the_stateless_era(command: str, tmp_path: Path) -> None:
     _assert_says(drive(command, tmp_path, "endless-cursors stateless"), SAYS_OF_A_LIST[command])
+
+
+@pytest.mark.parametrize("loop", ["same-cursor", "three-cursors"])
+@pytest.mark.parametrize("command", sorted(SAYS_OF_A_LIST))
+def test_a_cursor_that_comes_again_is_noticed_at_once(
+    command: str, loop: str, tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    _assert_says(drive(command, tmp_path, f"{loop} told={told}"), SAYS_OF_A_LIST[command])
+    asked = Counter(told.read_text().splitlines())
+    for what, count in asked.items():
+        assert count <= (MOST_PAGES if what.endswith(" tools/list") else MOST_CALLS), asked
 
 
 def test_a_tool_whose_schema_can_not_be_checked_does_not_count_as_working(tmp_path: Path) -> None:

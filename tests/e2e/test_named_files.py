@@ -18,6 +18,7 @@ import pytest
 
 from mcptest.commands import app
 from mcptest.transport import files
+from tests.e2e.driving import ended_after
 
 READING = [
     "run {}",
@@ -89,19 +90,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     for number, handler in before.items():
         signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def ended_after(seconds: int) -> Iterator[None]:
-    def give_up(*_: object) -> None:
-        raise TimeoutError("it waits for ever")
-
-    signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -204,3 +204,14 @@ def test_a_log_level_that_is_set_without_a_tool_calls_none(site: Site) -> None:
     assert done.code == 0, done.said
     (capture,) = (site.folder / "wire").glob("*.jsonl")
     assert "tools/call" not in capture.read_text()
+
+
+@pytest.mark.parametrize("log", ["", "\n", '{"event": "start"}\n'])
+@pytest.mark.parametrize("command", ["run", "ci"])
+def test_no_audit_log_without_a_call_proves_an_absence(command: str, log: str, site: Site) -> None:
+    (site.folder / "log.jsonl").write_text(log)
+    checks = [{"type": "absence", "tools": ["reset"]}]
+    test = {"name": "t", "audit_log": str(site.folder / "log.jsonl"), "trajectory": checks}
+    done = site.run(site.suite([test]), command=command)
+    assert done.code == 1, done.said
+    assert "so nothing was observed" in done.said

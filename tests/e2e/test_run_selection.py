@@ -148,6 +148,7 @@ def test_trials_name_a_flaky_test(site: Site) -> None:
         ("--jobs", "0"),
         ("--jobs", "x"),
         ("--timeout", "soon"),
+        ("-k", "and and ("),
         ("--fixture", "nowhere"),
         ("--server", "unclosed 'quote"),
         ("--baseline", "nowhere.json"),

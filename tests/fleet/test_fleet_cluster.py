@@ -34,7 +34,15 @@ from mcptest.core.errors import PeerError, UsageError
 from mcptest.report.fleet import ServerOutcome
 from mcptest.transport.interrupt import Stop
 from mcptest.transport.target import Target
-from tests.e2e.driving import BOUND, Done, free_port, is_alive, mcptest, wait_until
+from tests.e2e.driving import (
+    BOUND,
+    Done,
+    ended_after,
+    free_port,
+    is_alive,
+    mcptest,
+    wait_until,
+)
 from tests.fleet.cluster import Cluster, cluster
 from tests.fleet.configured import DEMO, GONE, parent_of, script, stuck_once, write_config
 
@@ -43,6 +51,7 @@ pytestmark = pytest.mark.skipif(
     find_spec("distributed") is None, reason="the extra [fleet] is not installed"
 )
 
+PAGE = Path(__file__).parents[2] / "docs" / "commands" / "fleet.md"
 SECRET = "hush-hush-0815"
 # Whoever judges it is below the worker of the cluster.
 MURDEROUS = """\
@@ -319,7 +328,7 @@ def test_somebody_else_at_the_address_of_the_scheduler_is_three(
         monkeypatch.setattr(cluster_module, "_REACHING", 0.3)
         monkeypatch.setattr(cluster_module, "_CLOSING", 0.2)
     config = write_config(tmp_path, {"gone": GONE})
-    with listener(says) as (address, _):
+    with listener(says) as (address, _), ended_after(int(BOUND)):
         assert run_command(["fleet", str(config), "--scheduler", address]) == 3
     said = capsys.readouterr().err
     assert address in said
@@ -355,6 +364,13 @@ def test_without_the_extra_there_is_one_sentence_with_the_remedy(
     said = capsys.readouterr().err
     assert "--scheduler needs the package distributed" in said
     assert 'pip install "mcptest[fleet]"' in said
+
+
+def test_the_page_warns_of_a_scheduler_that_is_not_ones_own() -> None:
+    page = " ".join(PAGE.read_text().split())
+    clusters = page[page.index("an existing [Dask]") :]
+    assert "**The scheduler is trusted.**" in clusters
+    assert "can run code as you" in clusters
 
 
 @pytest.mark.parametrize("address", ["gopher://x", "tcp://", " "])

@@ -7,6 +7,7 @@ serves the same on a port of its own. Everything else about these servers is sou
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import sys
 from collections.abc import Callable
@@ -327,7 +328,7 @@ class Server:
 
 
 def serve_stdio(server: Server, told: str = "") -> None:
-    """`told`: a file that is there once the tools were listed."""
+    """`told`: a file with what is asked of the tools, and by which process."""
     for line in sys.stdin.buffer:
         try:
             message = json.loads(line)
@@ -339,8 +340,9 @@ def serve_stdio(server: Server, told: str = "") -> None:
         if answer is not None:
             sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
             sys.stdout.buffer.flush()
-        if told and b'"tools/list"' in line:
-            pathlib.Path(told).touch()
+        if told and b'"tools/' in line:
+            with pathlib.Path(told).open("a") as file:
+                file.write(f"{os.getpid()} {message['method']}\n")
 
 
 def http_server(server: Server) -> ThreadingHTTPServer:
