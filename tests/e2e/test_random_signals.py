@@ -7,11 +7,22 @@ import sys
 
 import pytest
 
-from tests.e2e.random_signals import EARLIEST, WORDS, fire_all, kill, kill_proxies, shots
+from tests.e2e.random_signals import (
+    EARLIEST,
+    ENDS_AS_ITS_SERVER,
+    WORDS,
+    fire_all,
+    kill,
+    kill_proxies,
+    shots,
+)
 
 SAMPLE = 60
 SEED = 20_261
 KILLS = 12
+INTERRUPTED = 130
+TOO_LATE = 0.1
+"""The share of signals that may come when a command has just ended its work."""
 
 
 def test_a_signal_at_any_moment_ends_every_command_in_order() -> None:
@@ -19,6 +30,9 @@ def test_a_signal_at_any_moment_ends_every_command_in_order() -> None:
     assert {shot.name for shot in fired} == set(WORDS)
     assert sum(shot.was_ours for shot in fired) > SAMPLE / 2, "most came after our first line"
     assert [str(shot) for shot in fired if shot.problems] == []
+    heard = [shot for shot in fired if shot.was_ours and shot.name not in ENDS_AS_ITS_SERVER]
+    deaf = [str(shot) for shot in heard if shot.code != INTERRUPTED]
+    assert len(deaf) <= TOO_LATE * len(heard), deaf
 
 
 @pytest.mark.parametrize("name", ["run, fresh", "snapshot", "record", "lint"])
