@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from mcptest.core.message import ABSENT
 from mcptest.suite.matching import MATCHERS, match, matcher_problem
 from mcptest.suite.observed import Observed, resolve, target_problem
 from mcptest.suite.regex import RegexError, found_in, matches_whole, pattern_problem
+from tests.e2e.driving import ended_after
 
 # matcher, argument, values that match, values that do not
 TABLE: list[tuple[str, Any, list[Any], list[Any]]] = [
@@ -167,11 +167,10 @@ def test_a_value_that_is_no_json_fails_a_schema_instead_of_crashing() -> None:
 
 
 def test_a_regex_never_backtracks() -> None:
-    started = time.process_time()
-    assert not found_in(r"^(a+)+$", "a" * 100_000 + "b")
-    assert not found_in(r"(x+x+)+y", "x" * 100_000)
-    assert not matches_whole(r"(.*)*a", "b" * 100_000)
-    assert time.process_time() - started < 5
+    with ended_after(60):
+        assert not found_in(r"^(a+)+$", "a" * 100_000 + "b")
+        assert not found_in(r"(x+x+)+y", "x" * 100_000)
+        assert not matches_whole(r"(.*)*a", "b" * 100_000)
 
 
 def test_a_bad_pattern_is_one_error_and_says_nothing_on_stderr(
