@@ -39,6 +39,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "fuzz": ("fuzz", *TIMEOUT, "--html", "r.html", "--max-time", "5s"),
     "property": ("property", *TIMEOUT, "--html", "r.html", "--max-time", "5s", "--no-database"),
     "record": ("record", *TIMEOUT, "--out", "c.jsonl"),
+    "init": ("init", "here", *TIMEOUT, "--max-time", "10s"),
+    "conformance": (
+        *("conformance", "server", *TIMEOUT, *REPORTS, "-o", "out"),
+        *("--scenario", "tools-call-simple-text", "--fixture", "test_simple_text=echo"),
+    ),
     "compliance": ("compliance", "run", "--timeout", "1s", *REPORTS),
     "doctor": ("doctor", *TIMEOUT, "--to", "draft", "--html", "r.html", "--max-time", "5s"),
 }
