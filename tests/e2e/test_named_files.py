@@ -23,6 +23,7 @@ from tests.e2e.driving import ended_after
 READING = [
     "run {}",
     "run --suite {}",
+    "run s.yaml --server x --config {}",
     "run s.yaml --server demo --baseline {}",
     "ci s.yaml --server demo --baseline {}",
     "matrix --suite {} --languages a:demo",
@@ -40,7 +41,10 @@ READING = [
     "compliance run --server demo --registry {}",
     "compliance run --server demo --baseline {}",
     "compliance rules --registry {}",
+    "compliance diff 2025-06-18 2025-11-25 --rules-from {}",
     "conformance server --server demo --expected-failures {}",
+    "conformance client --command true --expected-failures {}",
+    "conformance judge --scenario initialize --capture {}",
     "serve --mock {}",
     "serve --capture {}",
     "report {}",
