@@ -1,4 +1,7 @@
-"""Two commands that keep their captures in one folder: the second is refused before it begins."""
+"""Two commands that keep their captures in one folder: none spoils what the other one kept.
+
+Most give their captures names that another run gives as well, and are refused before they begin.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,13 @@ KEEPING: dict[str, tuple[str, ...]] = {
     "generate": ("generate", "--output", "made", *DEMO),
     "init": ("init", "made", *DEMO),
     "coverage": ("coverage", "s.yaml", *DEMO),
-    "compliance run": ("compliance", "run", *DEMO),
-    "doctor": ("doctor", "--to", "2026-07-28", *DEMO),
     "fleet": ("fleet", "mcp.json"),
 }
+SHARING: dict[str, tuple[str, ...]] = {
+    "compliance run": ("compliance", "run", *DEMO),
+    "doctor": ("doctor", "--to", "2026-07-28", *DEMO),
+}
+"""Each run of these gives its captures names of its own."""
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +72,16 @@ def test_a_folder_that_another_command_keeps_its_captures_in_is_refused(
     assert f"another mcptest keeps its captures in {kept}" in done.err
     assert "name another folder with --capture, or wait until it has ended" in done.err
     assert sorted(kept.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", SHARING)
+def test_captures_with_names_of_their_own_are_kept_beside_others(
+    command: str, kept: Path, tmp_path: Path
+) -> None:
+    before = {path: path.stat().st_ino for path in kept.rglob("*.jsonl*")}
+    for _ in range(2):
+        done = mcptest(*SHARING[command], "--capture", str(kept), cwd=tmp_path)
+        assert done.code in {0, 1}, done.said
+        after = {path: path.stat().st_ino for path in kept.rglob("*.jsonl*")}
+        assert before.items() < after.items()
+        before = after

@@ -79,7 +79,7 @@ from mcptest.suite.lane_blocks import Lanes
 from mcptest.suite.load import load_suites
 from mcptest.suite.reading import did_you_mean
 from mcptest.suite.reading import render as render_problem
-from mcptest.transport.files import claim_folder, replace_file
+from mcptest.transport.files import replace_file
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 
 _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
@@ -277,7 +277,11 @@ def _case(
     asked = server.revision.value if server.revision and arguments.from_suite is None else ""
     captures: Path | None = arguments.capture
     if captures is not None:
-        claim_folder(captures)
+        try:
+            captures.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"can't keep captures in {captures}: {error.strerror}") from None
+
     order = Order(
         target=server.target,
         revision=server.revision,

@@ -40,7 +40,6 @@ from mcptest.rules.corpus.version_diff import VersionDiff, diff_versions
 from mcptest.rules.migration import MigrationItem, items_between
 from mcptest.session.connection import Stopped
 from mcptest.session.server_spec import target_of
-from mcptest.transport.files import claim_folder
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 
 
@@ -68,8 +67,6 @@ def run_doctor(arguments: argparse.Namespace) -> int:
 
 
 def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
-    if arguments.capture is not None:
-        claim_folder(arguments.capture)
     return Order(
         timeout=duration(arguments.timeout, "--timeout"),
         startup=startup_of(arguments),
