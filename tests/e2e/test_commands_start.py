@@ -128,3 +128,31 @@ def test_a_command_does_its_job_from_scratch(command: str, folder: Path) -> None
 def test_a_fork_says_what_a_command_from_scratch_says(folder: Path) -> None:
     for argv in (("explain", "INV-003"), ("schema", "suite"), ("lint", *DEMO), ("nonsense",)):
         assert mcptest(*argv, cwd=folder) == mcptest_anew(*argv, cwd=folder)
+
+
+TRIPWIRE = """
+import os, sys
+_, number, where, *words = sys.argv
+class Tripwire:
+    def find_spec(self, name, path=None, target=None):
+        if name == where:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), int(number))
+sys.meta_path.insert(0, Tripwire())
+sys.argv = ["mcptest", *words]
+from mcptest.__main__ import main
+sys.exit(main())
+"""
+"""Gets a signal at the moment when a module is looked for."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "where", ["mcptest.commands.app", "msgspec", "mcptest.commands.audit.cli", "mcptest.probe"]
+)
+def test_a_signal_while_a_command_is_still_imported_is_an_interrupt(
+    where: str, number: signal.Signals
+) -> None:
+    words = [sys.executable, "-c", TRIPWIRE, str(int(number)), where, "audit", *DEMO]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=BOUND)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "mcptest: interrupted\n")
