@@ -215,7 +215,6 @@ def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "sitecustomize.py").write_text(
         "import mcptest.transport.proxy.pipes as proxy\nproxy.SILENCE = 0.5\n"
-        "proxy.StdioProxy.__init__.__kwdefaults__['silence'] = 0.5\n"
     )
 
 
