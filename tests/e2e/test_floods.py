@@ -246,13 +246,23 @@ def test_a_proxy_passes_a_flood_on_in_bounded_memory(tmp_path: Path) -> None:
     assert (tmp_path / "c.jsonl").stat().st_size > sum(map(len, passed_on))
 
 
-@pytest.mark.parametrize("command", ["audit", "lint", "fuzz", "property", "init", "doctor"])
+STARTING: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in ("audit", "lint", "fuzz", "property")},
+    "init": ("init", "here"),
+    "doctor": ("doctor", "--to", "draft"),
+    "generate": ("generate", "--output", "here"),
+    "coverage": ("coverage", "suite.yaml"),
+    "record": ("record", "--out", "c.jsonl"),
+    "compliance": ("compliance", "run"),
+    "conformance": ("conformance", "server"),
+}
+
+
+@pytest.mark.parametrize("command", STARTING)
 def test_a_start_is_not_waited_for_longer_than_a_request(command: str, tmp_path: Path) -> None:
-    words = {"init": ("init", "here"), "doctor": ("doctor", "--to", "draft")}.get(
-        command, (command,)
-    )
+    write_suite(tmp_path)
     with peer("logs-at-first", "stdio") as (server, _):
-        done = measured(tmp_path, *words, *TIMEOUT, "--server", server)
+        done = measured(tmp_path, *STARTING[command], *TIMEOUT, "--server", server)
     assert done.code in {1, 3}, done.said
     assert "within 2 s" in done.said
 
