@@ -13,7 +13,10 @@ from mcptest.commands import app
 from mcptest.commands.intercept import run
 from mcptest.commands.intercept.run import Trace, calls_in
 from mcptest.core.capture import AnyRecord, Frame
+from mcptest.probe.proxied_session import Passed
 from mcptest.suite.model import TraceEntry
+from mcptest.transport.recorder import Recorder
+from mcptest.transport.target import Target
 
 TRAJECTORY = "name: x\ntrajectory: [{ type: absence, tools: [reset] }]\n"
 
@@ -141,3 +144,26 @@ def test_a_trace_is_bounded_and_says_what_it_left_out(monkeypatch: pytest.Monkey
         sink(Frame(sender="server", raw=call()))
     assert (len(trace.calls), trace.left_out, trace.messages) == (3, 2, 10)
     assert len(passed) == 10
+
+
+def test_a_session_that_took_all_the_time_is_judged_for_a_moment_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Frame(sender="server", raw=b'{"jsonrpc":"2.0","method":"notifications/message"}')
+
+    def flooded(target: Target, recorder: Recorder, *_: object) -> Passed:
+        recorder.begin(label="s", transport="stdio", peer="s")
+        for _record in range(2_000):
+            recorder(log)
+        return Passed(0, "the server was killed", timed_out=True)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "pass_through", flooded)
+    monkeypatch.setattr(run, "_JUDGING", 0.0)
+    (tmp_path / "calls.yaml").write_text(TRAJECTORY)
+    words = ("--trajectory", "calls.yaml", "--timeout", "1ns", "--server", "demo")
+    assert app.run(["intercept", *words, "--json-file", "r.json"]) == 1
+    results = {one["name"]: one for one in json.loads(Path("r.json").read_text())["results"]}
+    assert results["session"]["kind"] == "timeout"
+    assert results["invariants"]["kind"] == "timeout"
+    assert "only the first 1,000 records of s were judged" in results["invariants"]["detail"]
