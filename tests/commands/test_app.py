@@ -6,10 +6,9 @@ import io
 import json
 import os
 import shlex
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,16 +18,6 @@ import pytest
 from mcptest import __version__
 from mcptest.commands import app
 from mcptest.core.errors import ErrorKind, McptestError, PeerError, UsageError
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    """`run` takes over signals, as a program may; a test gives them back."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.getsignal(number) for number in numbers]
-    yield
-    for number, handler in zip(numbers, before, strict=True):
-        signal.signal(number, handler)
 
 
 @pytest.fixture

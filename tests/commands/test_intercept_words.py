@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,16 +18,6 @@ from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target
 
 TRAJECTORY = "name: x\ntrajectory: [{ type: absence, tools: [reset] }]\n"
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    """`run` takes over signals, as a program may; a test gives them back."""
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.getsignal(number) for number in numbers]
-    yield
-    for number, handler in zip(numbers, before, strict=True):
-        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,16 +14,6 @@ SUITE = """\
 tests: [{name: t, assert: {tool: add, args: {a: 1, b: 2}, expect: {not_error: true}}}]
 invariants:
 """
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    """`run` takes over signals, as a program may; a test gives them back."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
-    before = [signal.getsignal(number) for number in numbers]
-    yield
-    for number, handler in zip(numbers, before, strict=True):
-        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("command", ["run", "ci"])
