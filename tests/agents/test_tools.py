@@ -366,8 +366,12 @@ def test_what_was_found_within_the_limit_is_told(tmp_path: Path) -> None:
 def test_a_call_over_its_limit_is_ended_and_says_so(tmp_path: Path) -> None:
     command, pid_file = slow_server(tmp_path)
     with Agent(tmp_path, "--allow-run", "--allow-server", command) as agent:
-        arguments = {"server_name": command, "limit": 1}
-        assert "larger limit" in refused(agent.use("lint_server", arguments))
+        # On a busy machine a small limit is over before there is a server.
+        for limit in (1, 5, 25):
+            arguments = {"server_name": command, "limit": limit}
+            assert "larger limit" in refused(agent.use("lint_server", arguments))
+            if pid_file.is_file() and pid_file.read_text():
+                break
         wait_until(lambda: not is_alive(begun(pid_file)), "the end of the slow server")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.driving import Done, mcptest, mcptest_anew
+from tests.e2e.driving import BOUND, Done, mcptest, mcptest_anew
 
 ROOT = Path(__file__).parents[2]
 BUG = "result-and-error"
@@ -48,7 +48,9 @@ class Place:
         command = shlex.join([sys.executable, str(self.server)])
         options = ("--property", "messages-valid", "--examples", "60", "--seed", "4")
         how = ("--spec-version", "2025-11-25", "--no-database", "--fail-fast", "--no-color")
-        return ["property", "--server", command, *options, *how, *more]
+        # an answer that a busy machine gives late would be another example
+        patience = ("--timeout", "2m", "--max-time", "10m")
+        return ["property", "--server", command, *options, *how, *patience, *more]
 
     def written(self, pattern: str) -> Path:
         (path,) = self.out.glob(pattern)
@@ -104,7 +106,7 @@ def pytest_in(folder: Path) -> Done:
         "no:xdist",
         ".",
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=BOUND)
     return Done(done.returncode, done.stdout, done.stderr)
 
 
