@@ -172,20 +172,25 @@ def test_an_output_schema_beyond_the_limits_is_named_by_every_command(
     _assert_says(drive(command, tmp_path, "output-all-of"), SAYS_OF_AN_OUTPUT[command])
 
 
-@pytest.mark.parametrize("name", sorted(INPUTS.keys() - ALLOWED))
+@pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("command", ["generate", "record", "fuzz"])
 def test_every_input_schema_beyond_the_limits_is_named(
-    command: str, name: str, tmp_path: Path
+    command: str, first: int, tmp_path: Path
 ) -> None:
-    _assert_says(drive(command, tmp_path, name), SAYS_OF_AN_INPUT[command])
+    """Half of them on one server: `record` calls no more than ten tools."""
+    names = sorted(INPUTS.keys() - ALLOWED)[first::2]
+    done = drive(command, tmp_path, ",".join(names))
+    _assert_says(done, (1, SAYS_OF_AN_INPUT[command][1].replace("bomb", names[0])))
+    *told, _ = _said(done).split(UNCHECKED)
+    for before, name in zip(told, names, strict=True):
+        assert name in before
 
 
-@pytest.mark.parametrize("name", sorted(ALLOWED))
 @pytest.mark.parametrize("command", ["generate", "record", "fuzz"])
 def test_an_input_schema_within_the_limits_is_held_against_nobody(
-    command: str, name: str, tmp_path: Path
+    command: str, tmp_path: Path
 ) -> None:
-    done = drive(command, tmp_path, name)
+    done = drive(command, tmp_path, ",".join(sorted(ALLOWED)))
     assert done.code == 0, done.said
     assert UNCHECKED not in _said(done)
 

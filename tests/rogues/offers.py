@@ -1,7 +1,8 @@
 """Servers whose offer is the attack: schemas that multiply, and lists whose pages never end.
 
 Runs alone with the standard library: `python offers.py NAME [stateless]` over stdio; `http_server`
-serves the same on a port of its own. Everything else about these servers is sound.
+serves the same on a port of its own. Everything else about these servers is sound. `NAME,NAME`
+has a tool for each of these schemas, by its name.
 """
 
 from __future__ import annotations
@@ -201,7 +202,7 @@ OUTPUTS: dict[str, tuple[Callable[[], Obj], Callable[[], Any]]] = {
 LOOPS = ("same-cursor", "two-cursors", "three-cursors", "endless-cursors")
 
 
-def _page(loop: str, cursor: Any, items: list[Obj]) -> tuple[list[Obj], str | None]:
+def _page(loop: str, cursor: Any, items: list[Obj]) -> tuple[list[Obj], str]:
     """The first page has the items, and so has each one that comes again."""
     number = int(cursor) if isinstance(cursor, str) and cursor.isdigit() else 0
     if loop == "endless-cursors":
@@ -242,6 +243,10 @@ class Server:
             names = range(200)
             self.tools = [
                 {**tool, "name": f"bomb{n}", "inputSchema": _nearly_all_of(n)} for n in names
+            ]
+        elif "," in name:
+            self.tools = [
+                {**tool, "name": one, "inputSchema": INPUTS[one]()} for one in name.split(",")
             ]
         self.capabilities: Obj = {"tools": {}, "prompts": {}, "resources": {}}
         self.info = {"name": f"offers-{name}", "version": "1.0.0"}
@@ -319,7 +324,8 @@ class Server:
         return None
 
     def _listed(self, member: str, items: list[Obj], cursor: Any) -> Obj:
-        if not self.loop:
+        # A thousand pages take their time, and one list is enough to be without an end.
+        if not self.loop or (self.loop == "endless-cursors" and member != "tools"):
             if cursor is not None:
                 return {"code": -32602, "message": "Invalid cursor"}
             return {member: items}
