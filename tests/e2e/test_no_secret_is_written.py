@@ -107,7 +107,7 @@ class Scene:
         leaks = [
             f"{way} as {form} in {place}: …{text[max(0, at - 60) : at + 60]}…"
             for way, secret in self.planted.items()
-            for form, spelled in every_spelling(secret).items()
+            for spelled, form in every_spelling(secret).items()
             for place, text in texts.items()
             if (at := text.find(spelled)) >= 0
         ]
@@ -120,7 +120,8 @@ class Scene:
 
 
 def every_spelling(secret: str) -> dict[str, str]:
-    return {
+    """Each once, with the last form that has it: many leave letters and digits as they are."""
+    forms = {
         **spellings(secret),
         "URL": quote(secret, safe=""),
         "JSON text": json.dumps(secret)[1:-1],
@@ -129,6 +130,7 @@ def every_spelling(secret: str) -> dict[str, str]:
         "Markdown": "".join(one if one.isalnum() else f"\\{one}" for one in secret),
         "UTF-8 as Latin-1": secret.encode().decode("latin-1"),
     }
+    return {spelled: form for form, spelled in forms.items()}
 
 
 def command() -> list[str]:
