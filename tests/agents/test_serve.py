@@ -159,13 +159,13 @@ def test_a_message_of_several_lines_becomes_one() -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ((), "nothing to serve"),
-        (("demo", "--mock", "x.yaml"), "only one server"),
-        (("--mock", "x.yaml", "--offer", "tasks"), "--offer is for the demo"),
+        ((), "no server is named"),
+        (("demo", "--mock", "x.yaml"), "more than one server"),
+        (("--mock", "x.yaml", "--offer", "tasks"), "--offer applies to the demo"),
         (("--mock", "x.yaml"), "No such file"),
         (("--capture", "session.jsonl", "--transport", "http"), "over stdio"),
         (("--capture", "weather.yaml"), "not a capture"),
-        (("--scenario", "tools_call", "--mock", "x.yaml"), "not a mock"),
+        (("--scenario", "tools_call", "--mock", "x.yaml"), "more than one server"),
     ],
 )
 def test_what_can_not_be_served_is_refused(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -46,18 +47,39 @@ def test_without_a_command_the_overview_is_shown_and_nothing_was_asked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert app.run([]) == 2
-    assert "commands:" in capsys.readouterr().out
+    assert "usage: mcptest COMMAND" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", ["-h", "--help", "help"])
-def test_help_names_every_command_and_exit_code(
+def test_help_begins_with_a_dozen_commands_and_names_the_others_and_the_exit_codes(
     word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert app.run([word]) == 0
+    first, _, others = capsys.readouterr().out.partition("more (mcptest help --all):")
+    described = [name for name in app.COMMANDS if f"\n  {name} " in first]
+    assert 6 <= len(described) <= 12
+    named = re.findall(r"[a-z]+", others.partition("examples:")[0])
+    assert sorted([*described, *named]) == sorted(app.COMMANDS)
+    assert "130 interrupted" in others
+    assert max(map(len, (first + others).splitlines())) <= 80
+
+
+def test_help_all_describes_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["help", "--all"]) == 0
     out = capsys.readouterr().out
-    for name in app.COMMANDS:
-        assert f"\n  {name} " in out
-    assert "130 interrupted" in out
+    for name, summary in app.COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(summary)}$", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("words", ["run", "compliance", "compliance run", "conformance client"])
+def test_help_of_a_command_is_that_of_its_option(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run(["help", *words.split()]) == 0
+    first = capsys.readouterr().out
+    assert first.startswith(f"usage: mcptest {words} ")
+    assert app.run([*words.split(), "--help"]) == 0
+    assert capsys.readouterr().out == first
 
 
 NUMBER = "did you mean --number? see mcptest try --help"
@@ -67,7 +89,7 @@ NUMBER = "did you mean --number? see mcptest try --help"
     ("argv", "message", "hint"),
     [
         (["recrod"], "unknown command: recrod", "did you mean record?"),
-        (["xyzzy"], "unknown command: xyzzy", "mcptest --help lists the commands"),
+        (["xyzzy"], "unknown command: xyzzy", "mcptest help --all lists the commands"),
         (["--verison"], "unknown option: --verison", "did you mean --version?"),
         (["try", "--nmber", "3"], "unrecognized arguments", NUMBER),
         (["try", "--number", "x"], "invalid int value", "see mcptest try --help"),

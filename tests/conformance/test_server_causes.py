@@ -21,7 +21,7 @@ def test_a_scenario_names_the_end_of_its_http_exchange(name: str, cause: str) ->
     with peer_of(case, "http") as peer:
         done = mcptest(
             *("conformance", "server", "--scenario", "tools-call-simple-text", "--timeout", "2s"),
-            *("--fixture", "test_simple_text=echo", *peer.tail),
+            *("--map", "test_simple_text=echo", *peer.tail),
         )
     assert done.code == 1
     assert cause in done.out

@@ -110,7 +110,7 @@ def test_without_fixtures_nothing_fails_and_every_row_says_what_would_unlock_it(
     assert bad(results) == set()
     untestable = [row for row in rows_of(results) if row.status is CheckStatus.UNTESTABLE]
     assert len(untestable) > 20
-    assert all("--fixture" in row.message for row in untestable)
+    assert all("--map" in row.message for row in untestable)
     assert not any(result.failed for result in results)
 
 

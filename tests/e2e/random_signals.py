@@ -47,7 +47,7 @@ SUITE = "\n".join(
 TRAJECTORY = "tests: [{name: t, trajectory: [{type: presence, tools: [add]}]}]"
 REPORTS = ("--json-file", "report.json", "--junit", "junit.xml")
 WORDS: dict[str, tuple[str, ...]] = {
-    "run, fresh": ("run", "s.yaml", *REPORTS, "--capture", "wire"),
+    "run, fresh": ("run", "s.yaml", *REPORTS, "--save-capture", "wire"),
     "run, shared": ("run", "s.yaml", "--isolation", "shared", *REPORTS),
     "run, in flight": ("run", "s.yaml", "--isolation", "shared", "--in-flight", "4", *REPORTS),
     "run, fixture": ("run", "s.yaml", "--fixture", "data", "--jobs", "2", "--html", "page.html"),

@@ -172,7 +172,7 @@ def test_answers_errors_and_crashes_are_told_apart() -> None:
     assert report["answered"] == 50  # the score of mcp-assert
     worked = {one["tool"]: one["worked"] for one in report["results"]}
     assert worked == {"echo": True, "complain": False, "internal": False, "refuse": False}
-    gated = audit("--min-score", "50", words=("only=echo,complain,refuse",))
+    gated = audit("--fail-under", "50", words=("only=echo,complain,refuse",))
     assert gated.code == 1
     assert "score 33% (1 of 3 worked), 50% demanded" in gated.out
 
@@ -187,7 +187,7 @@ def test_a_server_that_answers_with_errors_only_is_not_in_health() -> None:
 
 def test_idempotence_is_verified_where_writes_are_allowed() -> None:
     words = ("only=append,put", "resources")
-    report = report_of("--include-writes", words=words)
+    report = report_of("--allow-writes", words=words)
     assert statuses(report) == {"append": "healthy", "put": "healthy"}
     assert result_of(report, "append")["claims"][0]["holds"] is False
     assert result_of(report, "put")["claims"][0]["holds"] is True
@@ -215,7 +215,7 @@ def test_what_may_write_is_skipped_and_listed_unless_it_is_asked_for() -> None:
         "wipe": "skipped",
         "silent": "skipped",
     }
-    allowed = report_of("--include-writes", words=words)
+    allowed = report_of("--allow-writes", words=words)
     assert set(statuses(allowed).values()) == {"healthy"}
 
 
@@ -226,12 +226,12 @@ def test_what_may_write_is_skipped_and_listed_unless_it_is_asked_for() -> None:
         ((), "echo,internal", 1),
         ((), "echo,refuse", 0),
         ((), "echo,misshapen", 1),
-        (("--min-score", "50"), "echo,internal", 0),
-        (("--min-score", "51"), "echo,internal", 1),
-        (("--min-score", "100"), "echo,refuse", 1),
+        (("--fail-under", "50"), "echo,internal", 0),
+        (("--fail-under", "51"), "echo,internal", 1),
+        (("--fail-under", "100"), "echo,refuse", 1),
         ((), "wipe", 4),
         (("--tool", "ehco"), "echo", 2),
-        (("--min-score", "101"), "echo", 2),
+        (("--fail-under", "101"), "echo", 2),
     ],
 )
 def test_the_exit_code_follows_from_what_was_found(
@@ -301,7 +301,9 @@ def test_every_page_of_tools_is_audited() -> None:
 def test_reports_and_captures_are_written_together(tmp_path: Path) -> None:
     names = {"--json-file": "a.json", "--junit": "a.xml", "--markdown": "a.md"}
     options = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
-    done = audit(*options, "--capture", str(tmp_path / "wire"), words=("only=echo,internal,wipe",))
+    done = audit(
+        *options, "--save-capture", str(tmp_path / "wire"), words=("only=echo,internal,wipe",)
+    )
     assert done.code == 1
     assert json.loads((tmp_path / "a.json").read_text())["score"] == 50
     cases = ET.parse(tmp_path / "a.xml").getroot().findall(".//testcase")
@@ -327,7 +329,15 @@ def test_starter_tests_load_and_expect_what_was_seen(tmp_path: Path) -> None:
 
 def test_a_stopped_audit_reports_what_it_saw_and_leaves_nobody_behind(tmp_path: Path) -> None:
     pids, wire = tmp_path / "pids", tmp_path / "wire"
-    options = ("--json", "--timeout", "60s", "--env", f"ROGUE_PIDS={pids}", "--capture", str(wire))
+    options = (
+        "--json",
+        "--timeout",
+        "60s",
+        "--env",
+        f"ROGUE_PIDS={pids}",
+        "--save-capture",
+        str(wire),
+    )
     command = (sys.executable, "-m", "mcptest", "audit", *options, "--", *EXPLORED)
     process = subprocess.Popen(
         (*command, "only=echo,hang"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -398,7 +408,7 @@ def test_real_servers_are_in_health(name: str, tmp_path: Path) -> None:
         pytest.skip("mcp-server-time is not installed")
     env = ("--env", f"MEMORY_FILE_PATH={tmp_path / 'memory.json'}")
     command = command if name == "memory" else warm_peer(*command)
-    done = mcptest("audit", "--json", *env, "--include-writes", "--", *command)
+    done = mcptest("audit", "--json", *env, "--allow-writes", "--", *command)
     report = json.loads(done.out)
     assert report["tool_count"] > 0
     assert report["tool_score"] is not None

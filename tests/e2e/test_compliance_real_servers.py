@@ -207,7 +207,7 @@ def test_the_python_sdk_asks_for_input_that_the_client_can_not_give(tmp_path: Pa
     found = failing(
         tmp_path,
         shlex.join(warm_peer(*ASKING)),
-        *("--spec-version", "2026-07-28", "--fixture", "asking_tool=ask"),
+        *("--spec-version", "2026-07-28", "--map", "asking_tool=ask"),
         *("--rule", "PROTO-017", "--rule", "PROTO-018", "--rule", "PROTO-010"),
     )
     assert found == {"2026-07-28": {"PROTO-017", "PROTO-018"}}

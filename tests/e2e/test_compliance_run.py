@@ -56,7 +56,7 @@ def test_a_whole_corpus_is_judged_graded_and_reported_everywhere(tmp_path: Path)
     options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
     done = judge(
         "--server", ORDINARY, *options, "--save-scorecard", str(card), "--server-label", "mine",
-        "--capture", str(captures), "--min-grade", "F",
+        "--save-capture", str(captures), "--min-grade", "F",
     )  # fmt: skip
     assert done.code in {0, 1}, done.said
     report = json.loads(files["json-file"].read_text())
@@ -163,8 +163,8 @@ def test_secrets_of_the_environment_are_not_shown(tmp_path: Path) -> None:
         (("--server", "demo", "--rule", "PROTO-222"), "there is no rule PROTO-222"),
         (("--server", "demo", *OLD, "--rule", "PROTO-010"), "v2025-11-25 has no rule PROTO-010"),
         (("--server", "demo", "--rule", "PROTO-002"), "name the revision that has it"),
-        (("--server", "demo", "--fixture", "slow=x"), "unknown fixture slow"),
-        (("--server", "demo", "--fixture", "slow_tool"), "--fixture takes K=V"),
+        (("--server", "demo", "--map", "slow=x"), "unknown fixture slow"),
+        (("--server", "demo", "--map", "slow_tool"), "--map takes K=V"),
         (("--server", "demo", "--registry", "nowhere/registry.yml"), "there is no registry"),
         (("--server", "demo", "--baseline", "nowhere.yml"), "nowhere.yml"),
         (("--server", "demo", "--spec-version", "2025-6-18"), "unknown spec version"),

@@ -233,7 +233,7 @@ def test_what_can_not_be_written_is_said_and_fails_when_strict(
     tmp_path: Path, strict: tuple[str, ...], code: int
 ) -> None:
     (tmp_path / "file").write_text("no folder")
-    files = ("--json-file", "/dev/full", "--output-dir", str(tmp_path / "file" / "results"))
+    files = ("--json-file", "/dev/full", "--output", str(tmp_path / "file" / "results"))
     done = client("--scenario", "tools_call", *files, *strict)
     assert done.code == code, done.said
     assert done.err.count("report not written") == 1

@@ -46,7 +46,7 @@ def test_the_counts_of_each_tool_are_told(suite: Path) -> None:
 
 @pytest.mark.parametrize(("threshold", "code"), [("25", 0), ("26", 1), ("101", 2)])
 def test_the_threshold_decides(suite: Path, threshold: str, code: int) -> None:
-    assert coverage(suite, "--threshold", threshold).code == code
+    assert coverage(suite, "--fail-under", threshold).code == code
 
 
 def test_json_has_the_members_of_mcp_assert_and_more(suite: Path, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_json_has_the_members_of_mcp_assert_and_more(suite: Path, tmp_path: Path
 
 def test_junit_and_markdown_are_written(suite: Path, tmp_path: Path) -> None:
     junit, markdown = tmp_path / "c.xml", tmp_path / "c.md"
-    options = ("--junit", str(junit), "--markdown", str(markdown), "--threshold", "50")
+    options = ("--junit", str(junit), "--markdown", str(markdown), "--fail-under", "50")
     assert coverage(suite, *options).code == 1
     assert len(ET.parse(junit).getroot().findall(".//failure")) == 3
     assert "| tool | <code>echo</code> | 1 |" in markdown.read_text()

@@ -31,7 +31,7 @@ tests:
     assert: {tool: look, expect: {not_error: true}}
 """
 SUITE = "server: {command: %r, args: [%s]}" + TESTS
-FIXTURE = ("--fixture", "test_simple_text=look")
+FIXTURE = ("--map", "test_simple_text=look")
 
 
 def recorded(folder: Path, *words: str) -> Path:
@@ -112,7 +112,7 @@ def test_a_run_blames_a_slow_server_for_being_slow_only(tmp_path: Path) -> None:
     program, *arguments = server.command
     suite = tmp_path / "suite.yaml"
     suite.write_text(SUITE % (program, ", ".join(map(repr, arguments))))
-    done = mcptest("run", str(suite), "--timeout", "5s", "--capture", str(tmp_path / "kept"))
+    done = mcptest("run", str(suite), "--timeout", "5s", "--save-capture", str(tmp_path / "kept"))
     assert done.code == 1
     assert "no answer to tools/call within 5 s" in done.said
     assert not any(blame in done.said for blame in BLAMES)
@@ -246,7 +246,7 @@ def test_half_a_message_of_a_client_that_we_ended_breaks_no_rule(
     asked = ("--scenario", "tools_call", "--timeout", "8s", "--spec-version", revision)
     done = mcptest(
         *("conformance", "client", "--command", shlex.join(CLIENT), "--transport", way),
-        *(*asked, "--output-dir", str(tmp_path), "--json"),
+        *(*asked, "--output", str(tmp_path), "--json"),
     )
     (scenario,) = json.loads(done.out)["results"]
     failed = [one["id"] for one in scenario["checks"] if one["status"] == "FAILURE"]
@@ -288,7 +288,7 @@ def proxy(
     (tmp_path / "calls.yaml").write_text(TRAJECTORY)
     words = {
         "record": ["record", "--proxy", "--out", "seen.jsonl"],
-        "intercept": ["intercept", "--trajectory", "calls.yaml", "--capture", "seen.jsonl"],
+        "intercept": ["intercept", "--trajectory", "calls.yaml", "--save-capture", "seen.jsonl"],
     }[request.param]
     command = [sys.executable, "-m", "mcptest", *words, "--server", slow_url, "--port-file", "port"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)

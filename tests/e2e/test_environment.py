@@ -60,7 +60,7 @@ FILES = ("--json-file", "--junit", "--markdown", "--html", "--sarif", "--code-qu
 def test_an_inherited_secret_is_in_nothing_that_is_written(site: Site) -> None:
     suite = suite_that_asks(site)
     options = [word for option in FILES for word in (option, option.strip("-"))]
-    done = site.run(suite, *options, "--capture", "captures", "--verbose", **NAMES)
+    done = site.run(suite, *options, "--save-capture", "captures", "--verbose", **NAMES)
     assert done.code == 1
     said = done.said.encode()
     for path in [*site.folder.rglob("*"), *(site.folder / "captures").rglob("*")]:
@@ -74,7 +74,7 @@ def test_an_inherited_secret_is_in_nothing_that_is_written(site: Site) -> None:
     "command",
     [
         ("record", "--call", 'env={"name": "MY_API_TOKEN"}', "--out", "session.jsonl"),
-        ("audit", "--include-writes", "--verbose"),
+        ("audit", "--allow-writes", "--verbose"),
         ("lint",),
         ("compliance", "run", "--verbose"),
     ],

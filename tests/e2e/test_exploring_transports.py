@@ -65,7 +65,7 @@ def test_audit_and_lint_see_the_same_tools_as_over_a_pipe(
 def test_behind_a_url_there_is_one_server_whatever_jobs_says(demo: str, tmp_path: Path) -> None:
     """Of a crash that one session causes no other may be blamed."""
     tools = ("--tool", "echo", "--tool", "add", "--runs", "5", "--jobs", "2")
-    reported(demo, "http", "2025-11-25", "fuzz", *tools, "--capture", str(tmp_path))
+    reported(demo, "http", "2025-11-25", "fuzz", *tools, "--save-capture", str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["session-001.jsonl"]
 
 

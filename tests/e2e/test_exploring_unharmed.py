@@ -132,7 +132,7 @@ def test_starter_tests_that_find_no_room_are_one_clear_message(
 @pytest.mark.parametrize("command", ["audit", "fuzz", "lint", "generate", "coverage"])
 def test_a_capture_that_has_no_place_is_said(command: str, tmp_path: Path) -> None:
     suite = tmp_path / "suite.yaml"
-    words: tuple[str, ...] = (command, "--capture", "wire")
+    words: tuple[str, ...] = (command, "--save-capture", "wire")
     if command == "generate":
         words += ("--output", "out")
     if command == "fuzz":
@@ -149,7 +149,7 @@ def test_a_capture_that_has_no_place_is_said(command: str, tmp_path: Path) -> No
 
 
 def test_a_capture_that_breaks_off_is_said_in_the_report(tmp_path: Path) -> None:
-    words = ("audit", "--no-verify", "--json", "--capture", "wire")
+    words = ("audit", "--no-verify", "--json", "--save-capture", "wire")
     done = without_room(*words, "--", *EXPLORED, "only=echo", cwd=tmp_path)
     report = json.loads(done.out)
     assert report["score"] == 100
@@ -198,7 +198,7 @@ def started(
     """A command in the middle of a call that hangs, and its server."""
     wire = folder / "wire"
     process = subprocess.Popen(
-        [sys.executable, "-m", "mcptest", *words, "--capture", str(wire), "--", *server],
+        [sys.executable, "-m", "mcptest", *words, "--save-capture", str(wire), "--", *server],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=folder,

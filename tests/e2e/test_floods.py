@@ -97,7 +97,7 @@ def write_suite(folder: Path, block: str = "") -> None:
 def run_suite(folder: Path, block: str, *options: str, command: str = "run") -> Done:
     write_suite(folder, block)
     reports = (*REPORTS, "--junit", "r.xml", "--markdown", "r.md", "--sarif", "r.sarif")
-    return measured(folder, command, "suite.yaml", *reports, "--capture", "wire", *options)
+    return measured(folder, command, "suite.yaml", *reports, "--save-capture", "wire", *options)
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
@@ -278,7 +278,16 @@ def test_judging_an_intercepted_flood_takes_no_longer_than_the_session(tmp_path:
         {"id": 2, "method": "tools/call", "params": {"name": "echo", "arguments": {}}},
     )
     lines = b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in asked)
-    words = ("intercept", "--trajectory", "t.yaml", *TIMEOUT, *REPORTS, "--capture", "c.jsonl")
+    words = (
+        "intercept",
+        "--trajectory",
+        "t.yaml",
+        "--max-time",
+        "2s",
+        *REPORTS,
+        "--save-capture",
+        "c.jsonl",
+    )
     there, here = os.pipe()
     with os.fdopen(there, "rb") as stdin, os.fdopen(here, "wb", buffering=0) as agent:
         agent.write(lines)

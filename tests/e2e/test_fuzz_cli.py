@@ -142,8 +142,8 @@ def test_what_takes_the_whole_time_is_not_repeated_for_ever() -> None:
 def test_nothing_to_fuzz_is_not_green() -> None:
     done = fuzz("--tool", "writes")
     assert done.code == 4
-    assert "--include-writes" in done.err
-    assert fuzz("--tool", "writes", "--include-writes").code == 0
+    assert "--allow-writes" in done.err
+    assert fuzz("--tool", "writes", "--allow-writes").code == 0
 
 
 def test_the_seed_is_printed_also_when_it_was_chance() -> None:
@@ -158,7 +158,7 @@ def test_the_seed_is_printed_also_when_it_was_chance() -> None:
         (("--runs", "0"), "--runs"),
         (("--tool", "sond"), "did you mean sound?"),
         (("--input", "{}"), "--tool"),
-        (("--tool", "sound", "--input", "{"), "not JSON"),
+        (("--tool", "sound", "--input", "{"), "is not valid JSON"),
         (("--jobs", "many"), "--jobs"),
     ],
 )
@@ -178,7 +178,7 @@ def test_every_report_is_written_and_can_be_read(tmp_path: Path) -> None:
     done = fuzz(
         *("--tool", "internal", "--json-file", str(files["f.json"])),
         *("--junit", str(files["f.xml"]), "--markdown", str(files["f.md"])),
-        *("--capture", str(captures)),
+        *("--save-capture", str(captures)),
     )
     assert done.code == 1
     assert json.loads(files["f.json"].read_bytes())["seed"] == 8

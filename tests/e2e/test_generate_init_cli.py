@@ -37,14 +37,14 @@ def test_each_tool_gets_a_test_and_what_may_write_is_skipped(tmp_path: Path) -> 
 
 
 def test_writes_are_not_skipped_when_they_are_asked_for(tmp_path: Path) -> None:
-    options = ("--output", str(tmp_path), "--include-writes")
+    options = ("--output", str(tmp_path), "--allow-writes")
     mcptest("generate", *options, "--", *EXPLORED, "only=echo,wipe")
     assert tools_in(tmp_path) == {"echo": False, "wipe": False}
 
 
 def test_nothing_is_called(tmp_path: Path) -> None:
     wire = tmp_path / "wire"
-    options = ("--output", str(tmp_path / "evals"), "--capture", str(wire))
+    options = ("--output", str(tmp_path / "evals"), "--save-capture", str(wire))
     assert mcptest("generate", *options, "--", *EXPLORED, "prompts", "resources").code == 0
     said = (wire / "session-001.jsonl").read_text()
     assert "tools/list" in said
@@ -170,7 +170,7 @@ def test_a_command_with_a_secret_is_named_with_a_variable_where_the_suite_is_run
 
 def test_what_may_write_is_not_called_by_init(tmp_path: Path) -> None:
     wire = tmp_path / "wire"
-    options = (str(tmp_path / "evals"), "--capture", str(wire))
+    options = (str(tmp_path / "evals"), "--save-capture", str(wire))
     mcptest("init", *options, "--", *EXPLORED, "only=echo,wipe,put")
     said = (wire / "session-001.jsonl").read_text()
     assert '"name":"echo","arguments"' in said
@@ -194,7 +194,7 @@ def test_suites_of_real_servers_pass_at_once(name: str, tmp_path: Path) -> None:
     demo = (sys.executable, "-m", "mcptest.servers.demo")
     command = demo if name == "demo" else warm_peer(*PYTHON_SDK)
     folder = tmp_path / "evals"
-    done = mcptest("init", str(folder), "--include-writes", "--", *command)
+    done = mcptest("init", str(folder), "--allow-writes", "--", *command)
     assert done.code == 0, done.said
     run = mcptest("run", str(folder))
     assert run.code == 0, run.said

@@ -108,7 +108,7 @@ def test_a_good_session_passes_with_its_invariants(calls: Path, revision: Revisi
 
 def test_a_trajectory_that_is_not_met_fails_in_every_report(tmp_path: Path) -> None:
     files = {name: tmp_path / name for name in ("run.json", "run.xml", "run.md", "seen.jsonl")}
-    options = ["--json-file", "--junit", "--markdown", "--capture"]
+    options = ["--json-file", "--junit", "--markdown", "--save-capture"]
     words = [word for pair in zip(options, map(str, files.values()), strict=True) for word in pair]
     code, told = agent_session(written(tmp_path, BAD), *words)
     assert code == 1
@@ -177,7 +177,7 @@ def test_the_sample_in_the_docs_is_what_is_reported(tmp_path: Path) -> None:
     suite = page.partition("```yaml\n")[2].partition("```")[0]
     written(tmp_path, suite)
     calls = [CALLS[0], ("weather", {"city": "Zürich"})]
-    options = ("--capture", "seen.jsonl", "--no-color")
+    options = ("--save-capture", "seen.jsonl", "--no-color")
     code, told = agent_session(Path("calls.yaml"), *options, calls=calls, cwd=tmp_path)
     assert code == 1
     until = "note: "  # the rest counts what depends on the client
@@ -270,7 +270,7 @@ def test_a_session_that_lasts_too_long_is_ended_and_fails(calls: Path, tmp_path:
         f"import os, signal\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\n"
         "while True: signal.pause()\n"
     )
-    command = [*intercept_command(calls, "--timeout", "500ms"), sys.executable, "-c", server]
+    command = [*intercept_command(calls, "--max-time", "500ms"), sys.executable, "-c", server]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert process.wait(BOUND) == 1  # though our end of its stdin is still open
@@ -294,7 +294,7 @@ FLOODS = (
 def test_a_client_that_takes_little_at_a_time_does_not_make_a_session_longer(calls: Path) -> None:
     """Nor do judging and the page: there is one limit for all of it."""
     page = calls.with_name("page.html")
-    command = intercept_command(calls, "--timeout", "3s", "--html", str(page))
+    command = intercept_command(calls, "--max-time", "3s", "--html", str(page))
     begun = time.monotonic()
     with subprocess.Popen(
         [*command, sys.executable, "-I", "-S", "-c", FLOODS],
@@ -383,7 +383,7 @@ def test_over_http_it_judges_when_it_is_stopped(
     from mcptest.transport.http.transports import StreamableHttp
 
     capture = tmp_path / "seen.jsonl"
-    words = ["--server", http_demo, "--capture", str(capture), "--listen", "127.0.0.1:0"]
+    words = ["--server", http_demo, "--save-capture", str(capture), "--listen", "127.0.0.1:0"]
     command = intercept_command(written(tmp_path, trajectory), *words)[:-1]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None

@@ -66,13 +66,13 @@ def test_an_error_is_exit_code_one_and_a_warning_only_when_strict(tmp_path: Path
     warned = listed(tmp_path, {**GOOD, "description": "Returns it, whole."})
     assert mcptest("lint", "--tools", warned).code == 0
     assert mcptest("lint", "--tools", warned, "--strict").code == 1
-    assert mcptest("lint", "--tools", warned, "--threshold", "1").code == 0
+    assert mcptest("lint", "--tools", warned, "--max-findings", "1").code == 0
     assert mcptest("lint", "--tools", warned, "--strict", "--ignore", "W111").code == 0
 
 
 def test_a_note_is_counted_listed_when_asked_for_and_never_a_failure(tmp_path: Path) -> None:
     noted = listed(tmp_path, {**GOOD, "description": "Looks up one invoice by its number."})
-    done = mcptest("lint", "--tools", noted, "--strict", "--threshold", "0")
+    done = mcptest("lint", "--tools", noted, "--strict", "--max-findings", "0")
     assert done.code == 0, done.said
     assert "no errors, no warnings, 1 note" in done.out
     assert "does not say what it returns" not in done.out
@@ -95,7 +95,9 @@ def test_the_profile_of_mcp_assert_has_its_severities(tmp_path: Path) -> None:
 
 def test_more_findings_than_the_threshold_allows_fail(tmp_path: Path) -> None:
     tools = [{**GOOD, "name": name, "description": f"{name} an invoice, whole"} for name in "ab"]
-    done = mcptest("lint", "--tools", listed(tmp_path, *tools), "--threshold", "1", "--ignore", "E")
+    done = mcptest(
+        "lint", "--tools", listed(tmp_path, *tools), "--max-findings", "1", "--ignore", "E"
+    )
     assert done.code == 1
     assert "more than the 1 that are allowed" in done.out
 
@@ -103,12 +105,12 @@ def test_more_findings_than_the_threshold_allows_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "phrase"),
     [
-        (["--select", "X1"], "no lint code is or begins with 'X1'"),
+        (["--select", "X1"], "unknown lint code: 'X1'"),
         (["--select", "E", "--ignore", "E"], "leave no code"),
-        (["--max-tools", "-1"], "not negative"),
+        (["--max-tools", "-1"], "must not be negative"),
         (["--similarity", "3"], "between 0 and 1"),
-        (["--call-tools"], "can't be called"),
-        (["--server", "demo"], "not both"),
+        (["--call-tools"], "need a server"),
+        (["--server", "demo"], "both given"),
     ],
 )
 def test_bad_options_are_exit_code_two(tmp_path: Path, argv: list[str], phrase: str) -> None:

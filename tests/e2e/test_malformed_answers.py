@@ -305,7 +305,7 @@ SAMPLE = [
 ]
 SCENARIO = (
     *("conformance", "server", "--scenario", "tools-call-simple-text", "--verbose"),
-    *("--fixture", "test_simple_text=echo", "--spec-version", HANDSHAKE),
+    *("--map", "test_simple_text=echo", "--spec-version", HANDSHAKE),
 )
 DOCTOR = ("doctor", "--to", STATELESS)
 IN_OTHER_WORDS = {

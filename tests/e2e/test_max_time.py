@@ -151,7 +151,7 @@ def test_a_server_that_is_not_met_in_time_is_not_reached(command: tuple[str, ...
     deaf = (sys.executable, "-c", "import sys; sys.stdin.read()")
     done = mcptest(*command, "--max-time", "1s", "--startup-timeout", "60s", "--", *deaf)
     assert done.code == 3, done.said
-    assert "stopped after 1s of --max-time: the server was not met by then" in done.said
+    assert "stopped after 1s of --max-time: the server was not ready by then" in done.said
 
 
 def test_a_time_that_is_long_enough_changes_nothing(tmp_path: Path) -> None:

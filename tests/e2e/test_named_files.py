@@ -55,7 +55,7 @@ WRITING = [
     "lint --server demo --json-file {}",
     "report stored.json --html {}",
     "record --server demo --out {}",
-    "schema suite --output {}",
+    "schema suite --out {}",
 ]
 SUITE = "assert: {tool: add, args: {a: 1, b: 2}, expect: {not_error: true}}\n"
 LIMIT = 60

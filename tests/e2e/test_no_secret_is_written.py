@@ -192,17 +192,25 @@ def scene(request: pytest.FixtureRequest) -> Scene:
 
 
 ASKING = {
-    "run": ["suite.yaml", *REPORTS, "--capture", "wire", "--save-baseline", "b.json", "--verbose"],
-    "audit": [*REPORTS, "--output", "starters", "--capture", "wire", "--verbose"],
+    "run": [
+        "suite.yaml",
+        *REPORTS,
+        "--save-capture",
+        "wire",
+        "--save-baseline",
+        "b.json",
+        "--verbose",
+    ],
+    "audit": [*REPORTS, "--output", "starters", "--save-capture", "wire", "--verbose"],
     "lint": [*REPORTS, "--verbose"],
-    "fuzz": [*REPORTS, "--runs", "3", "--output", "saved", "--capture", "wire", "--seed", "1"],
-    "property": [*REPORTS, "--examples", "4", "--output", "found", "--capture", "wire"],
-    "generate": ["--output", "starters", "--capture", "wire", "--verbose"],
-    "init": ["first", "--capture", "wire", "--verbose"],
+    "fuzz": [*REPORTS, "--runs", "3", "--output", "saved", "--save-capture", "wire", "--seed", "1"],
+    "property": [*REPORTS, "--examples", "4", "--output", "found", "--save-capture", "wire"],
+    "generate": ["--output", "starters", "--save-capture", "wire", "--verbose"],
+    "init": ["first", "--save-capture", "wire", "--verbose"],
     "coverage": ["--suite", "suite.yaml", *REPORTS, "--verbose"],
-    "doctor": ["--to", "2026-07-28", *REPORTS[:8], "--capture", "wire", "--verbose"],
-    "compliance run": [*REPORTS, "--capture", "wire", "--save-scorecard", "card.json"],
-    "conformance server": [*REPORTS, "--output-dir", "out", "--verbose"],
+    "doctor": ["--to", "2026-07-28", *REPORTS[:8], "--save-capture", "wire", "--verbose"],
+    "compliance run": [*REPORTS, "--save-capture", "wire", "--save-scorecard", "card.json"],
+    "conformance server": [*REPORTS, "--output", "out", "--verbose"],
 }
 
 
@@ -259,10 +267,10 @@ LONG = "Zq7Wx9Kp2Lm4Rt6Yv8Bn1Cd3Ef5Gh7Jk9Mn2Pq4S"
 HALF = 9
 """Characters of a secret in a row that nobody may see."""
 CUTTING = {
-    "run": ["suite.yaml", *REPORTS, "--capture", "wire", "--timeout", "10s"],
-    "audit": [*REPORTS, "--output", "starters", "--capture", "wire", "--verbose"],
+    "run": ["suite.yaml", *REPORTS, "--save-capture", "wire", "--timeout", "10s"],
+    "audit": [*REPORTS, "--output", "starters", "--save-capture", "wire", "--verbose"],
     "lint": [*REPORTS, "--verbose"],
-    "compliance run": [*REPORTS, "--capture", "wire", "--max-time", "30s"],
+    "compliance run": [*REPORTS, "--save-capture", "wire", "--max-time", "30s"],
 }
 
 
@@ -305,7 +313,7 @@ def test_a_matrix_writes_no_secret(stdio: Scene) -> None:
 def test_a_recording_and_what_is_made_of_it_hold_no_secret(scene: Scene) -> None:
     scene.run("record", "--out", "full.jsonl", *scene.reach, "--verbose")
     scene.saw_everything()
-    scene.run("record", "--out", "short.json", "--format", "exchanges", *scene.reach)
+    scene.run("record", "--out", "short.json", "--form", "exchanges", *scene.reach)
     scene.run("compliance", "invariants", "--capture", "full.jsonl", "--verbose")
     scene.run("report", "--capture", "full.jsonl", "--html", "wire.html")
     scene.run("run", "suite.yaml", "--json-file", "run.json", *scene.reach)
@@ -320,12 +328,12 @@ def test_suites_and_configurations_may_hold_secrets_which_nothing_else_does(stdi
         "env": {"PLANTED_OPTION_API_KEY": TO_A_PROCESS["--env"]},
     }
     stdio.give("with.yaml", f"server: {json.dumps(server)}\n{SUITE}")
-    stdio.run("run", "with.yaml", "--capture", "wire", "--html", "page.html", "--verbose")
+    stdio.run("run", "with.yaml", "--save-capture", "wire", "--html", "page.html", "--verbose")
     stdio.saw_everything()
     stdio.run("run", "with.yaml", "--last-failed")
     stdio.give(".mcp.json", json.dumps({"mcpServers": {"told": server}}))
     stdio.run("audit", "--server", "told", *REPORTS, "--output", "starters")
-    stdio.run("fleet", ".mcp.json", *REPORTS, "--capture", "all", "--verbose")
+    stdio.run("fleet", ".mcp.json", *REPORTS, "--save-capture", "all", "--verbose")
 
 
 def messages() -> bytes:
@@ -344,7 +352,14 @@ def messages() -> bytes:
 
 PROXIES = {
     "record": ["--proxy", "--out", "wire.jsonl"],
-    "intercept": ["--trajectory", "t.yaml", "--capture", "wire.jsonl", *REPORTS[:8], "--verbose"],
+    "intercept": [
+        "--trajectory",
+        "t.yaml",
+        "--save-capture",
+        "wire.jsonl",
+        *REPORTS[:8],
+        "--verbose",
+    ],
 }
 
 
@@ -382,7 +397,7 @@ def test_a_client_under_test_and_its_output_leave_no_secret(stdio: Scene) -> Non
     words = [sys.executable, "-c", loud, *command()[2:]]
     stdio.run(
         *("conformance", "client", "--command", shlex.join(words), *stdio.reach[2:], *REPORTS),
-        *("--scenario", "initialize", "--output-dir", "out", "--verbose", "--timeout", "20s"),
+        *("--scenario", "initialize", "--output", "out", "--verbose", "--timeout", "20s"),
     )
     said = [path.read_text() for path in stdio.folder.rglob("stdout.txt")]
     assert said

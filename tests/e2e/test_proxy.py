@@ -374,7 +374,7 @@ def test_a_whole_session_goes_through_and_can_be_judged(out: Path, revision: Rev
 
 
 def test_the_public_form_is_written_at_the_end(out: Path) -> None:
-    command = [*proxy_command(out, "--format", "exchanges"), *awkward("ordinary")]
+    command = [*proxy_command(out, "--form", "exchanges"), *awkward("ordinary")]
     transport = Stdio(command, sink=discard)
     with Client(transport, revision=Revision.V2025_11_25) as client:
         client.request("ping")

@@ -62,7 +62,7 @@ class Session:
         if command == "record":
             return [*mcptest, "--proxy", "--out", str(self.out), *options]
         (folder / "calls.yaml").write_text(TRAJECTORY)
-        wanted = ["--trajectory", str(folder / "calls.yaml"), "--capture", str(self.out)]
+        wanted = ["--trajectory", str(folder / "calls.yaml"), "--save-capture", str(self.out)]
         return [*mcptest, *wanted, *options]
 
     def _send(self, message: dict[str, Any]) -> None:

@@ -95,7 +95,7 @@ def test_named_tools_and_resources_are_asked_for(out: Path) -> None:
 
 
 def test_the_public_form_holds_requests_with_their_responses(out: Path) -> None:
-    done = record(out, "--server", "demo", "--format", "exchanges")
+    done = record(out, "--server", "demo", "--form", "exchanges")
     assert done.code == 0, done.said
     session = json.loads(out.read_bytes())
     assert set(session) == {"server_label", "server_capabilities", "exchanges"}
@@ -110,7 +110,7 @@ def test_the_public_form_holds_requests_with_their_responses(out: Path) -> None:
 def test_both_forms_tell_the_same_story(tmp_path: Path) -> None:
     full, public = tmp_path / "full.jsonl", tmp_path / "public.json"
     record(full, "--server", "demo", "--spec-version", "2025-06-18")
-    record(public, "--server", "demo", "--spec-version", "2025-06-18", "--format", "exchanges")
+    record(public, "--server", "demo", "--spec-version", "2025-06-18", "--form", "exchanges")
     exchanges = json.loads(public.read_bytes())["exchanges"]
     assert [each["request"]["method"] for each in exchanges] == methods_in(full)
 
@@ -348,7 +348,7 @@ def _killed_at_last(process: subprocess.Popen[bytes]) -> Iterator[None]:
         (["--server", "demo", "--call", "add={"], 2, "--call add: the arguments are not JSON"),
         (["--server", "demo", "--call", "add=[1]"], 2, "the arguments are not an object"),
         (["--server", "demo", "--call", "a=" + "[" * 99_999], 2, "are not JSON"),
-        (["--server", "demo", "--", "server"], 2, "named twice"),
+        (["--server", "demo", "--", "server"], 2, "given twice"),
         (["--server", "demo", "--header", "X"], 2, "--header takes K=V"),
         (["--server", "ftp://example.com/"], 2, "only http and https"),
         (["--server", "http://user:pw@example.com/"], 2, "user name or password"),

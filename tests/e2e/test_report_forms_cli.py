@@ -67,8 +67,8 @@ def test_an_agent_gets_a_verdict_and_a_command_that_fails_again(site: Site) -> N
 @pytest.mark.parametrize(
     ("options", "code", "verdict"),
     [
-        (["--threshold", "50"], 0, "PASS"),
-        (["--threshold", "51"], 1, "FAIL"),
+        (["--fail-under", "50"], 0, "PASS"),
+        (["--fail-under", "51"], 1, "FAIL"),
         (["-k", "left"], 4, "NOTHING RAN"),
         (["-k", "good", "--junit", "/dev/full"], 1, "FAIL"),
     ],

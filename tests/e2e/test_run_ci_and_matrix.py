@@ -29,14 +29,14 @@ def test_the_pass_rate_decides(
     site: Site, threshold: int, passing: int, failing: int, code: int
 ) -> None:
     suite = suite_with(site, passing, failing, skipped=1)
-    done = site.run(suite, "--threshold", str(threshold), command="ci")
+    done = site.run(suite, "--fail-under", str(threshold), command="ci")
     assert done.code == code, done.said
     if code:
-        assert f"is below threshold {threshold}%" in done.err
+        assert f"is below --fail-under {threshold}%" in done.err
 
 
 def test_when_everything_is_skipped_nothing_was_run(site: Site) -> None:
-    done = site.run(suite_with(site, 0, 0, skipped=3), "--threshold", "0", command="ci")
+    done = site.run(suite_with(site, 0, 0, skipped=3), "--fail-under", "0", command="ci")
     assert done.code == 4
     assert "nothing was run: all 3 tests were skipped: skip: true (3)" in done.err
 
@@ -68,7 +68,7 @@ def test_a_regression_fails_only_when_asked_to(site: Site) -> None:
     site.run(suite, "--save-baseline", "base.json", command="ci")
     tests = [{"name": "pass 0", "assert": call()}, {"name": "pass 1", "assert": call("none")}]
     site.suite(tests, server=server())
-    options = (suite, "--baseline", "base.json", "--threshold", "50")
+    options = (suite, "--baseline", "base.json", "--fail-under", "50")
     done = site.run(*options, command="ci")
     assert done.code == 0
     assert "Regressions detected (1)" in done.out
@@ -79,7 +79,7 @@ def test_a_regression_fails_only_when_asked_to(site: Site) -> None:
 
 def test_what_ci_can_not_use_is_refused(site: Site) -> None:
     suite = suite_with(site, 1, 0)
-    for options in (["--fail-on-regression"], ["--threshold", "101"], ["--threshold", "x"]):
+    for options in (["--fail-on-regression"], ["--fail-under", "101"], ["--fail-under", "x"]):
         assert site.run(suite, *options, command="ci").code == 2
 
 

@@ -200,7 +200,7 @@ def test_a_log_level_that_is_set_without_a_tool_calls_none(site: Site) -> None:
         "name": "level",
         "assert_logging": {"set_level": "debug", "expect": {"min_messages": 0}},
     }
-    done = site.run(site.suite([test]), "--server", "demo", "--capture", "wire")
+    done = site.run(site.suite([test]), "--server", "demo", "--save-capture", "wire")
     assert done.code == 0, done.said
     (capture,) = (site.folder / "wire").glob("*.jsonl")
     assert "tools/call" not in capture.read_text()

@@ -303,7 +303,7 @@ def test_tests_of_a_url_have_a_session_and_a_capture_each(site: Site) -> None:
     ]
     suite = site.suite(tests, server={"transport": "http", "url": url})
     with listening(demo, url):
-        done = site.run(suite, "--json", "--capture", "captures")
+        done = site.run(suite, "--json", "--save-capture", "captures")
         assert done.code == 0, done.said
         captures = sorted((site.folder / "captures").iterdir())
         assert [path.name for path in captures] == [f"000{n + 1}-t{n}.jsonl" for n in range(4)]

@@ -96,9 +96,9 @@ def test_the_sessions_of_the_tests_are_judged(folder: Folder) -> None:
 
 def test_captures_that_were_asked_for_stay_and_older_ones_are_not_judged(folder: Folder) -> None:
     good = folder.suite(tests=[LOOK], invariants={"rules": ["STDIO-001"]})
-    assert folder.run(good, "--capture", "caps").code == 0
+    assert folder.run(good, "--save-capture", "caps").code == 0
     bad = folder.suite(server=server("banner"), tests=[MISS, LOOK], invariants=None)
-    done = folder.run(bad, "--capture", "caps", "--json-file", "r.json")
+    done = folder.run(bad, "--save-capture", "caps", "--json-file", "r.json")
     assert done.code == 1
     saved = {
         one["name"]: one for one in json.loads((folder.path / "r.json").read_text())["results"]

@@ -163,7 +163,7 @@ def test_captures_have_a_file_for_each_test_whatever_its_name(site: Site) -> Non
     names = ["same", "same", "../../escape", "/etc/passwd", "ü" * 200, "a\nb", "."]
     tests = [{"name": name, "assert": call()} for name in names]
     suite = site.suite(tests, server=server())
-    done = site.run(suite, "--capture", "captures", "--trials", "2")
+    done = site.run(suite, "--save-capture", "captures", "--trials", "2")
     assert done.code == 0, done.said
     files = list((site.folder / "captures").rglob("*"))
     assert len(files) == 14
@@ -175,7 +175,7 @@ def test_captures_have_a_file_for_each_test_whatever_its_name(site: Site) -> Non
 def test_a_capture_of_each_shared_server_is_kept_also_of_one_that_crashed(site: Site) -> None:
     tests = [{"name": "crash", "assert": call("exit")}, {"name": "after", "assert": call()}]
     suite = site.suite(tests, server=server(), isolation="shared")
-    site.run(suite, "--capture", "captures", "--json-file", "run.json")
+    site.run(suite, "--save-capture", "captures", "--json-file", "run.json")
     assert len(list((site.folder / "captures").iterdir())) == 2
     proof = site.saved()["results"][0]["proof"]
     assert (site.folder / proof["capture"]).is_file()
@@ -253,7 +253,7 @@ def test_a_secret_is_hidden_in_everything_that_is_written(site: Site) -> None:
     suite = site.suite(tests, server=server(env={"TOKEN": "${SECRET_TOKEN}"}))
     for options in ([], ["--verbose", "--all-failures"], ["--json"]):
         done = site.run(
-            suite, *all_reports(), "--capture", "captures", *options, SECRET_TOKEN=SECRET
+            suite, *all_reports(), "--save-capture", "captures", *options, SECRET_TOKEN=SECRET
         )
         assert done.code == 1
         assert "***" in done.out
@@ -271,7 +271,12 @@ def test_a_secret_in_a_header_and_a_url_is_hidden_too(site: Site) -> None:
     }
     suite = site.suite([{"name": "t", "assert": call()}], server=spec)
     done = site.run(
-        suite, *all_reports(), "--verbose", "--capture", "captures", SECRET_TOKEN="tok-abcdef123456"
+        suite,
+        *all_reports(),
+        "--verbose",
+        "--save-capture",
+        "captures",
+        SECRET_TOKEN="tok-abcdef123456",
     )
     assert done.code == 1
     everything = done.said + "".join(

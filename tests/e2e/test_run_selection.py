@@ -153,7 +153,7 @@ def test_trials_name_a_flaky_test(site: Site) -> None:
         ("--server", "unclosed 'quote"),
         ("--baseline", "nowhere.json"),
         ("--no-such-option",),
-        ("--capture", "suite.yaml/x"),
+        ("--save-capture", "suite.yaml/x"),
     ],
 )
 def test_what_can_not_be_done_is_refused_before_anything_starts(

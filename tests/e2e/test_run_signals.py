@@ -189,7 +189,7 @@ def test_a_killed_run_leaves_a_readable_record_and_no_torn_file(site: Site, seed
     chance = random.Random(seed)
     suite = busy_suite(site)
     (site.folder / "run.json").write_text('{"old": true}')
-    process = start(site, suite, "--jobs", "4", "--capture", "captures")
+    process = start(site, suite, "--jobs", "4", "--save-capture", "captures")
     wanted = chance.randrange(3, TESTS // 2)
     wait_until(lambda: calls_noted(site) >= wanted or process.poll() is not None, "some calls")
     process.kill()

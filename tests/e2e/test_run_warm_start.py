@@ -130,7 +130,7 @@ def test_a_launcher_is_asked_once_and_the_server_sees_the_same_words_and_variabl
     site: Site,
 ) -> None:
     suite = launching_site(site)
-    options = ["--fixture", "data", "--jobs", "1", "--capture", "seen"]
+    options = ["--fixture", "data", "--jobs", "1", "--save-capture", "seen"]
     done = site.run(suite, *options, "--warm-start")
     assert done.code == 0, done.out
     assert "started directly for the others" in done.out

@@ -58,7 +58,7 @@ def asked(process: subprocess.Popen[bytes], method: str, params: Any = None) -> 
 
 def test_a_capture_by_hand_can_be_judged(tmp_path: Path) -> None:
     capture = tmp_path / "c.jsonl"
-    with served("--spec-version", "2026-07-28", "--capture", str(capture)) as process:
+    with served("--spec-version", "2026-07-28", "--save-capture", str(capture)) as process:
         assert asked(process, "tools/list")["result"]["tools"][0]["name"] == "add_numbers"
         assert asked(process, "tools/call", CALL)["result"]["resultType"] == "complete"
     assert process.returncode == 0
@@ -75,7 +75,7 @@ def test_the_captures_of_a_server_that_was_restarted_are_judged_together(tmp_pat
     first["clientInfo"] = {"name": "host", "version": "1"}
     wrong = {"name": "add_numbers", "arguments": {"a": "1", "b": 2}}
     for last in (CALL, wrong):
-        words = ("--spec-version", "2025-11-25", "--capture", str(captures[0]))
+        words = ("--spec-version", "2025-11-25", "--save-capture", str(captures[0]))
         with served(*words) as process:
             for number, method, params in ((1, "initialize", first), (2, "tools/call", last)):
                 request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -95,7 +95,7 @@ def test_the_captures_of_a_server_that_was_restarted_are_judged_together(tmp_pat
 
 def test_what_a_rogue_client_writes_is_answered_and_the_session_goes_on(tmp_path: Path) -> None:
     capture = tmp_path / "c.jsonl"
-    with served("--spec-version", "2026-07-28", "--capture", str(capture)) as process:
+    with served("--spec-version", "2026-07-28", "--save-capture", str(capture)) as process:
         for line, code in (
             (b"hello", -32700),
             (b"\xff\xfe", -32700),
@@ -116,7 +116,7 @@ def test_what_a_rogue_client_writes_is_answered_and_the_session_goes_on(tmp_path
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_capture_survives_the_end_of_the_server(tmp_path: Path, number: int) -> None:
     capture = tmp_path / "c.jsonl"
-    with served("--spec-version", "2026-07-28", "--capture", str(capture)) as process:
+    with served("--spec-version", "2026-07-28", "--save-capture", str(capture)) as process:
         asked(process, "tools/list")
         os.kill(process.pid, number)
     file = capture if number == signal.SIGTERM else tmp_path / "c.jsonl.partial"
@@ -124,7 +124,7 @@ def test_a_capture_survives_the_end_of_the_server(tmp_path: Path, number: int) -
 
 
 def test_a_second_launch_keeps_the_capture_of_the_first(tmp_path: Path) -> None:
-    words = ("--spec-version", "2026-07-28", "--capture", str(tmp_path / "c.jsonl"))
+    words = ("--spec-version", "2026-07-28", "--save-capture", str(tmp_path / "c.jsonl"))
     with served(*words) as first:
         asked(first, "tools/list")
         with served(*words) as second:
@@ -136,14 +136,14 @@ def test_a_second_launch_keeps_the_capture_of_the_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("serve",), "nothing to serve was named"),
+        (("serve",), "no server is named"),
         (("serve", "--scenario", "tools_cal"), "did you mean tools_call?"),
         (("serve", "--scenario", "initialize", "--spec-version", "2026-07-28"), "is not for"),
-        (("serve", "--scenario", "tools_call", "--root", "."), "--root is for the demo"),
-        (("serve", "demo", "--scenario", "tools_call"), "a server of its own"),
-        (("serve", "demo", "--capture", "x"), "--capture goes with --scenario"),
+        (("serve", "--scenario", "tools_call", "--root", "."), "--root applies to the demo"),
+        (("serve", "demo", "--scenario", "tools_call"), "more than one server is named"),
+        (("serve", "demo", "--capture", "x"), "more than one server is named"),
         (("serve", "--scenario", "sse-retry"), "use --transport http"),
-        (("serve", "demo", "--capabilities", "strict"), "--capabilities goes with --scenario"),
+        (("serve", "demo", "--capabilities", "strict"), "--capabilities requires --scenario"),
     ],
 )
 def test_what_can_not_be_served_is_said(words: tuple[str, ...], said: str) -> None:
@@ -156,7 +156,7 @@ def test_what_can_not_be_served_is_said(words: tuple[str, ...], said: str) -> No
 
 def test_a_scenario_is_served_over_http_until_a_signal_comes(tmp_path: Path) -> None:
     port, capture = tmp_path / "port", tmp_path / "c.jsonl"
-    words = ("--transport", "http", "--port-file", str(port), "--capture", str(capture))
+    words = ("--transport", "http", "--port-file", str(port), "--save-capture", str(capture))
     with served(*words, "--spec-version", "2026-07-28") as process:
         number = int(wait_until(lambda: port.exists() and port.read_text(), "the port"))
         assert Http(number).ask_on_its_own("tools/list").status == 200

@@ -275,7 +275,16 @@ def test_every_report_has_the_outcomes(desk: Desk) -> None:
     desk.suite("b", "1")
     desk.snapshot("--update", "-k", "b")
     desk.answer("b", "2")
-    reports = ("--junit", "j.xml", "--markdown", "m.md", "--json-file", "r.json", "--capture", "w")
+    reports = (
+        "--junit",
+        "j.xml",
+        "--markdown",
+        "m.md",
+        "--json-file",
+        "r.json",
+        "--save-capture",
+        "w",
+    )
     done = desk.snapshot("--json", *reports)
     assert done.code == 1
     first, second = json.loads(done.out)

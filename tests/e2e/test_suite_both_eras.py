@@ -79,7 +79,7 @@ def test_what_is_unsubscribed_from_is_what_the_test_names(
         f"assert_resources: {{{around}unsubscribe: 'demo://greeting', "
         "expect: {not_error: true}}\n"
     )
-    code, results = results_of(suite, "--capture", str(tmp_path / "captures"))
+    code, results = results_of(suite, "--save-capture", str(tmp_path / "captures"))
     (captured,) = (tmp_path / "captures").glob("*.jsonl")
     sent = [json.loads(line).get("message") for line in captured.read_text().splitlines()]
     asked = [one["params"] for one in sent if one and one.get("method") == "resources/unsubscribe"]

@@ -149,7 +149,7 @@ def test_json_on_stdout_stays_alone_there(site: Path, name: str) -> None:
 
 
 def test_a_failure_is_not_hidden_by_a_report_that_is_missing(site: Path) -> None:
-    words = ("coverage", "s.yaml", *DEMO, "--threshold", "99", "--junit", "file/inside.xml")
+    words = ("coverage", "s.yaml", *DEMO, "--fail-under", "99", "--junit", "file/inside.xml")
     assert mcptest(*words, cwd=site).code == 1
     assert mcptest("audit", "--junit", "file/x", "--server", "/no/such", cwd=site).code == 3
 

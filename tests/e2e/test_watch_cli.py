@@ -120,7 +120,7 @@ def test_fixtures_and_sources_of_the_server_are_watched(site: Site) -> None:
     (site.folder / "src").mkdir()
     read = {"name": "reads", "assert": call("read", {"equals": "one"}, path="{{fixture}}/file.txt")}
     suite(site, "one", read, says("greets", "hello"))
-    reports = ("--junit", "src/junit.xml", "--capture", "src/captures")
+    reports = ("--junit", "src/junit.xml", "--save-capture", "src/captures")
     with watching(site, "--fixture", "data", "--also", "src", *reports) as terminal:
         (site.folder / "data" / "file.txt").write_text("two")
         terminal.until("data/file.txt changed: 1 test, 1 failed")

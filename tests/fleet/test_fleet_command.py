@@ -98,7 +98,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "fleet",
         str(config),
         *files,
-        "--capture",
+        "--save-capture",
         str(folder / "kept"),
         env={**os.environ, "FLEET_SECRET": SECRET},
     )
@@ -274,11 +274,14 @@ def test_nothing_to_judge_is_four(tmp_path: Path, servers: dict[str, Any]) -> No
         (("--jobs", "0"), "--jobs takes auto or a number"),
         (("--jobs", "x"), "--jobs takes auto or a number"),
         (("--min-grade", "Z"), "--min-grade takes A+ to F"),
-        (("--min-score", "101"), "a share in percent"),
+        (("--fail-under", "101"), "takes a percentage from 0 to 100"),
         (("--server", "gon"), "did you mean gone?"),
         (("--spec-version", "1999"), "1999"),
         (("--server-timeout", "soon"), "--server-timeout"),
-        (("--scheduler", "gopher://x", "--capture", "c"), "--capture keeps files on this machine"),
+        (
+            ("--scheduler", "gopher://x", "--save-capture", "c"),
+            "does not work with --scheduler",
+        ),
     ],
 )
 def test_options_that_cannot_be_used_are_two(

@@ -110,7 +110,7 @@ def test_no_secret_is_in_the_commands_that_repeat(tmp_path: Path) -> None:
 
 def test_captures_of_each_server_have_a_folder_of_their_own(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"../x": DEMO, "x": DEMO, "X": DEMO})
-    found = orders(config, "--capture", str(tmp_path / "kept"))
+    found = orders(config, "--save-capture", str(tmp_path / "kept"))
     folders = {Path(order.captures) for order in found}
     assert {folder.parent for folder in folders} == {tmp_path / "kept"}
     assert len({folder.name.lower() for folder in folders}) == 3

@@ -59,11 +59,11 @@ def make_pages(folder: Path) -> None:
     weather.write_text(WEATHER)
     run(folder, "run", "weather.yaml", "--server", "demo", "--save-baseline", "baseline.json")
     weather.write_text(WEATHER.replace("windy", "sunny"))
-    kept = ("--server", "demo", "--trials", "6", "--capture", "captures", "--jobs", "1")
+    kept = ("--server", "demo", "--trials", "6", "--save-capture", "captures", "--jobs", "1")
     reports = ("--baseline", "baseline.json", "--json-file", "run.json", "--html", "run.html")
     run(folder, "run", "offers.yaml", "weather.yaml", *kept, *reports)
     for name, server in (("demo", "demo"), ("everything", str(EVERYTHING))):
-        judged = ("--spec-version", "all", "--capture", f"wire-{name}")
+        judged = ("--spec-version", "all", "--save-capture", f"wire-{name}")
         run(folder, "compliance", "run", "--server", server, *judged, "--json-file", f"{name}.json")
     wire = ("--capture", "wire-demo", "--capture", "wire-everything")
     run(folder, "report", "demo.json", "everything.json", *wire, "--html", "judged.html")

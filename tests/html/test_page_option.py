@@ -67,7 +67,7 @@ def test_a_client_under_test_has_its_page(tmp_path: Path) -> None:
 
 def test_kept_captures_are_shown_where_they_are(tmp_path: Path) -> None:
     fuzz = ("fuzz", "--server", "demo", "--tool", "add", "--runs", "3", "--seed", "1")
-    page = page_of(tmp_path, *fuzz, "--capture", "kept")
+    page = page_of(tmp_path, *fuzz, "--save-capture", "kept")
     assert page["sources"][0]["kind"] == "fuzz"
     assert page["sessions"][0]["file"].startswith("kept/")
     again = mcptest(*fuzz, "--html", "none.html", "--quiet", cwd=tmp_path)
@@ -105,7 +105,7 @@ def test_the_page_of_ci_tells_the_verdict_of_the_command(
     tmp_path: Path, threshold: int, code: int, verdict: str
 ) -> None:
     suite_in(tmp_path, wrong=True)
-    words = ("ci", "s.yaml", "--threshold", str(threshold), "--json-file", "r.json")
+    words = ("ci", "s.yaml", "--fail-under", str(threshold), "--json-file", "r.json")
     page = page_of(tmp_path, *words, code=code)
     assert (page["exit_code"], page["verdict"]) == (code, verdict)
     assert page["sources"][0]["summary"].endswith(f"; {threshold}% is enough")
@@ -118,7 +118,7 @@ def test_a_regression_that_ci_allows_is_no_failure_of_the_page(tmp_path: Path) -
     suite_in(tmp_path, names=("adds", "errs"))
     mcptest("ci", "s.yaml", "--save-baseline", "b.json", cwd=tmp_path)
     suite_in(tmp_path, wrong=True)
-    words = ("ci", "s.yaml", "--threshold", "50", "--baseline", "b.json")
+    words = ("ci", "s.yaml", "--fail-under", "50", "--baseline", "b.json")
     page = page_of(tmp_path, *words)
     assert page["exit_code"] == 0
     assert page["sources"][0]["changes"]
@@ -158,7 +158,7 @@ def test_the_page_of_a_doctor_shows_what_breaks_and_the_wire(tmp_path: Path) -> 
 def test_the_page_of_an_intercepted_session_shows_its_wire(tmp_path: Path) -> None:
     test = {"name": "adds", "trajectory": [{"type": "presence", "tools": ["add"]}]}
     (tmp_path / "t.yaml").write_text(json.dumps({"tests": [test]}))
-    words = ("--trajectory", "t.yaml", "--capture", "c.jsonl", "--html", "page.html")
+    words = ("--trajectory", "t.yaml", "--save-capture", "c.jsonl", "--html", "page.html")
     command = [sys.executable, "-m", "mcptest", "intercept", *words, "--server", "demo"]
     ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
     done = subprocess.run(command, input=ping, cwd=tmp_path, capture_output=True, timeout=60)

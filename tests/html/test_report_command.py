@@ -173,7 +173,7 @@ def test_a_run_writes_its_page_with_the_captures_of_its_failures() -> None:
     suite = "tests:\n- name: sum\n  assert: {tool: add, args: {a: 1, b: 2}, expect: {equals: x}}\n"
     Path("suite.yaml").write_text(suite)
     done = mcptest(
-        *("run", "suite.yaml", "--server", "demo", "--capture", "kept", "--html", "r.html"),
+        *("run", "suite.yaml", "--server", "demo", "--save-capture", "kept", "--html", "r.html"),
         cwd=Path.cwd(),
     )
     assert done.code == 1

@@ -280,7 +280,7 @@ def parsed(*words: str) -> argparse.Namespace:
         ["--server", "npx my-server '/data with spaces'", "--env", "A=b c"],
         ["--server", "http://127.0.0.1:1/mcp", "--header", "X-A=b; c", "--transport", "http"],
         ["--from-suite", "suites/a b.yml", "--allow-tool", "delete $HOME"],
-        ["--server", "x", "--fixture", "slow_tool=nap", "--timeout", "5s", "--registry", "r.yml"],
+        ["--server", "x", "--map", "slow_tool=nap", "--timeout", "5s", "--registry", "r.yml"],
         ["--server", "x", "--cwd", "/tmp", "--startup-timeout", "9s", "--mcp-config", "c.json"],
     ],
 )
@@ -323,5 +323,5 @@ def test_options_that_do_not_go_together_are_refused(words: list[str], told: str
 
 
 def test_paths_of_options_are_paths() -> None:
-    arguments = parsed("--server", "x", "--html", "a.html", "--capture", "d")
+    arguments = parsed("--server", "x", "--html", "a.html", "--save-capture", "d")
     assert (arguments.html, arguments.capture) == (Path("a.html"), Path("d"))

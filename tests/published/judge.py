@@ -81,7 +81,7 @@ def judge(
             place = reports / f"{server.name}-{transport}"
             place.mkdir(parents=True, exist_ok=True)
             report = place / "report.json"
-            keep = ["--capture", str(place)]
+            keep = ["--save-capture", str(place)]
         done = subprocess.run(
             [
                 *(*MCPTEST, "compliance", "run", *named, "--spec-version", spec_version),

@@ -484,7 +484,7 @@ def judge(
         wrong.append(f"memory: {outcome.peak_mb} MB")
     if outcome.code is not None:
         wrong += wrong_colour(outcome, command, case, watched, said)
-    if "this is a defect of mcptest" in said:
+    if "this is a bug in mcptest" in said:
         wrong.append("an internal error")
     wrong += left_behind(site)
     if wrong:

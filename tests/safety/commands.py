@@ -113,7 +113,15 @@ def time(seconds: float) -> str:
 
 def suite_command(*words: str) -> Callable[[Peer, float], list[str]]:
     def built(peer: Peer, seconds: float) -> list[str]:
-        return [*words, "suite.yaml", "--timeout", time(seconds), "--capture", "wire", *peer.tail]
+        return [
+            *words,
+            "suite.yaml",
+            "--timeout",
+            time(seconds),
+            "--save-capture",
+            "wire",
+            *peer.tail,
+        ]
 
     return built
 
@@ -130,14 +138,14 @@ def explored(*words: str, whole: float = 0) -> Callable[[Peer, float], list[str]
 
 def matrix_words(peer: Peer, seconds: float) -> list[str]:
     server = peer.one_word if peer.way == "http" else f'"{peer.one_word}"'
-    options = ["--timeout", time(seconds), "--capture", "wire", *REPORTS]
+    options = ["--timeout", time(seconds), "--save-capture", "wire", *REPORTS]
     return ["matrix", "suite.yaml", "--languages", f"one:{server}", *options]
 
 
 def fleet_words(peer: Peer, seconds: float) -> list[str]:
     limits = ["--timeout", time(seconds), "--startup-timeout", time(seconds)]
     limits += ["--server-timeout", time(seconds + FLEET)]
-    return ["fleet", "mcp.json", "--verbose", *limits, "--capture", "wire", *REPORTS]
+    return ["fleet", "mcp.json", "--verbose", *limits, "--save-capture", "wire", *REPORTS]
 
 
 def property_words(peer: Peer, seconds: float) -> list[str]:
@@ -160,7 +168,7 @@ def proxy_words(*words: str) -> Callable[[Peer, float], list[str]]:
 
 
 def intercept_words(peer: Peer, seconds: float) -> list[str]:
-    words = ["intercept", "--trajectory", "calls.yaml", "--capture", "wire.jsonl", *REPORTS]
+    words = ["intercept", "--trajectory", "calls.yaml", "--save-capture", "wire.jsonl", *REPORTS]
     port = ["--port-file", "port"] if peer.way == "http" else []
     return [*words, "--timeout", time(seconds + WHOLE), *port, *peer.tail]
 
@@ -173,7 +181,7 @@ FLEET = 10.0
 """Seconds for `fleet`, which judges and audits, and for a call of an agent to `mcp`."""
 JUDGING = 20.0
 """Seconds for `compliance run`, which waits for several requests in a row."""
-WIRE = ("--capture", "wire")
+WIRE = ("--save-capture", "wire")
 
 COMMANDS: tuple[Command, ...] = (
     Command("run", suite_command("run", *REPORTS), lists=False, suite=True),
@@ -189,13 +197,13 @@ COMMANDS: tuple[Command, ...] = (
         lists=False, suite=True, drive="watch",
     ),
     Command(
-        "audit", explored("audit", "--include-writes", *WIRE, *REPORTS, whole=WHOLE), extra=WHOLE
+        "audit", explored("audit", "--allow-writes", *WIRE, *REPORTS, whole=WHOLE), extra=WHOLE
     ),
     Command("lint", explored("lint", *WIRE, *REPORTS), requests=2, calls=False),
     Command(
         "fuzz",
         explored(
-            "fuzz", "--include-writes", "--runs", "5", "--seed", "1", "--output", "found",
+            "fuzz", "--allow-writes", "--runs", "5", "--seed", "1", "--output", "found",
             *WIRE, *REPORTS, whole=WHOLE,
         ),
         extra=WHOLE,
@@ -207,7 +215,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("generate", explored("generate", "--output", "made", *WIRE), requests=2, calls=False),
     # it writes down what it finds: that a tool is broken is said, and no failure of the command
     Command(
-        "init", explored("init", "made", "--include-writes", *WIRE),
+        "init", explored("init", "made", "--allow-writes", *WIRE),
         requests=5, call_faults=(0, 1, 3),
     ),
     Command(
@@ -229,7 +237,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "conformance server",
         explored(
-            "conformance", "server", "--fixture", "test_simple_text=echo", "-o", "out", *REPORTS
+            "conformance", "server", "--map", "test_simple_text=echo", "-o", "out", *REPORTS
         ),
         requests=8, healthy_http=1, judges=True,
     ),

@@ -39,7 +39,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("conformance", "server", "--scenario", "tools-call-image"),
         ("steady", "test_image_content"),
     ),
-    "coverage": (("coverage", "--suite", QUICKSTART, "--threshold", "50"), ("steady",)),
+    "coverage": (("coverage", "--suite", QUICKSTART, "--fail-under", "50"), ("steady",)),
 }
 """The format that a command stores: its words, and the tools of the server."""
 
@@ -178,18 +178,18 @@ def test_every_format_has_a_schema_that_is_one_and_is_listed(tmp_path: Path) -> 
 def test_a_schema_is_written_only_where_it_is_another(tmp_path: Path) -> None:
     old, fresh = tmp_path / "old.json", tmp_path / "fresh.json"
     old.write_text("{}")
-    said("schema", "suite", "--output", str(old), str(fresh), cwd=tmp_path)
+    said("schema", "suite", "--out", str(old), str(fresh), cwd=tmp_path)
     assert old.read_bytes() == fresh.read_bytes() == said("schema", "suite", cwd=tmp_path)
     before = fresh.stat()
-    said("schema", "suite", "--output", str(fresh), cwd=tmp_path)
+    said("schema", "suite", "--out", str(fresh), cwd=tmp_path)
     after = fresh.stat()
     assert (before.st_mtime_ns, before.st_ino) == (after.st_mtime_ns, after.st_ino)
 
 
 def test_a_schema_that_can_t_be_written_or_is_not_named_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert mcptest("schema", "--output", "x", cwd=tmp_path).code == 2
-    done = mcptest("schema", "suite", "--output", "file/x.json", cwd=tmp_path)
+    assert mcptest("schema", "--out", "x", cwd=tmp_path).code == 2
+    done = mcptest("schema", "suite", "--out", "file/x.json", cwd=tmp_path)
     assert done.code == 2
     assert "can't write" in done.err
     assert mcptest("schema", "nonsense", cwd=tmp_path).code == 2

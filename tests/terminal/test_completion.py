@@ -87,7 +87,7 @@ def test_positionals(offered: Offered) -> None:
 
 
 def test_fish_is_told_what_a_value_means(offered: Offered) -> None:
-    assert offered("compliance in", "fish") == ["invariants\tjudge captures"]
+    assert offered("compliance in", "fish") == ["invariants\tjudge captures, offline"]
 
 
 def test_files_and_folders(offered: Offered, tmp_path: Path) -> None:
@@ -108,6 +108,7 @@ def test_servers_are_named_by_the_configuration_of_the_folder(
     (tmp_path / "here" / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
     assert offered("fuzz --server ") == ["demo", "files", "time"]
     assert offered("fuzz --server t") == ["time"]
+    assert offered("fuzz t") == ["time"]
     (tmp_path / "here" / "other.json").write_text(json.dumps({"mcpServers": {"weather": {}}}))
     assert offered("fuzz --mcp-config other.json --server w") == ["weather"]
 

@@ -117,7 +117,7 @@ def test_a_folder_for_captures_belongs_to_one_process_until_it_ends(tmp_path: Pa
         assert other.stdout.readline() == b"claimed\n"
         with pytest.raises(UsageError, match="another mcptest keeps its captures in") as caught:
             claim_folder(folder)
-        assert "--capture" in caught.value.hint
+        assert "--save-capture" in caught.value.hint
         other.kill()
         other.wait()
     claim_folder(folder)

@@ -28,32 +28,49 @@ from mcptest.core.redaction import inherited_secrets, redaction, secrets_of_comm
 from mcptest.core.spelling import close_matches
 
 COMMANDS = {
-    "run": "run suites: call servers and check their answers",
+    "run": "run suites: call servers and check their responses",
     "ci": "run suites in CI: gates, step summary, annotations",
-    "matrix": "run one suite over several servers, as a table",
-    "audit": "zero configuration: call every safe tool, classify, score",
-    "lint": "can a model use these tools? names, words, schemas, costs",
-    "fuzz": "almost valid inputs for each tool: crashes, hangs, leaks",
-    "property": "generated messages and conversations, judged and shrunk",
-    "generate": "a starter test for each tool, prompt and resource",
-    "init": "a first suite; with a server, one that passes at once",
-    "coverage": "which items of a live server a suite asserts on",
-    "snapshot": "golden answers: write them, and see what has changed",
-    "watch": "rerun what changed, and show which outcomes flipped",
-    "record": "record a session with a server, or between a client and one",
-    "intercept": "sit between an agent and a server, check its calls",
+    "matrix": "run one suite against several servers",
+    "audit": "call every safe tool of a server, and score it",
+    "lint": "check whether a model can use the tools of a server",
+    "fuzz": "send almost valid inputs to each tool",
+    "property": "test protocol properties with generated messages",
+    "generate": "write a starter test for each tool, prompt and resource",
+    "init": "write a first suite that passes",
+    "coverage": "show which tools, prompts and resources a suite tests",
+    "snapshot": "compare responses with golden files",
+    "watch": "rerun tests when files change",
+    "record": "record a session with a server as a capture",
+    "intercept": "check the calls of an agent, as a proxy",
     "fleet": "judge every server of a client configuration",
-    "compliance": "judge captures and servers by the specification",
-    "conformance": "the scenario suite, for clients and servers",
-    "explain": "one rule or lint code in full: what, why, and where from",
-    "doctor": "what will break when a server moves to another revision",
-    "mcp": "be an MCP server for agents: judge, lint, run what you allow",
-    "serve": "be a server: the demo, a mock, a recording, a scenario",
-    "report": "stored runs and captures again: HTML, merged shards",
-    "completion": "a script that completes command lines in a shell",
+    "compliance": "judge a server or a capture against the specification",
+    "conformance": "run the conformance scenarios on a client or a server",
+    "explain": "explain a rule or a lint code",
+    "doctor": "find what breaks when a server moves to another revision",
+    "mcp": "run mcptest as an MCP server for agents",
+    "serve": "serve the demo, a mock, a capture or a scenario",
+    "report": "render saved runs and captures, and merge shards",
+    "completion": "print a completion script for a shell",
     "schema": "print the JSON Schema of a file format",
 }
 """Each is a package of this one, named here with what `mcptest --help` says of it."""
+FIRST_SCREEN = {
+    "test your server": ("init", "run", "ci"),
+    "explore a server": ("audit", "lint", "fuzz"),
+    "conform to the specification": ("compliance", "doctor", "explain"),
+    "test your client": ("conformance", "serve"),
+    "record sessions": ("record",),
+}
+"""What a person wants to do, and the commands to begin with. The others come under `more`."""
+EXIT_CODES = {
+    "0": "passed",
+    "1": "failed",
+    "2": "invalid options or input; nothing was run",
+    "3": "the server could not be started or reached",
+    "4": "nothing to test",
+    "130": "interrupted; partial results are reported",
+}
+"""What an exit code means, where the help of a command does not say more."""
 
 _NOTHING_MORE_FITS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
@@ -89,7 +106,15 @@ class Parser(argparse.ArgumentParser):
         page = help_page(*self.prog.split()[1:])
         if page:
             about, examples, more = page.partition("examples:\n")
-            self.description, self.epilog = about, examples + more
+            self.description = about
+            self.epilog = _EXIT_CODE.sub(_with_its_meaning, examples + more)
+
+    def add_argument_group(self, *args: Any, **kwargs: Any) -> argparse._ArgumentGroup:
+        """One group of each title, whoever adds options to it."""
+        for group in self._action_groups:
+            if args and group.title == args[0]:
+                return group
+        return super().add_argument_group(*args, **kwargs)
 
     def format_help(self) -> str:
         self.usage = _usage(self)
@@ -101,7 +126,12 @@ class Parser(argparse.ArgumentParser):
         sys.stdout.flush()
 
     def error(self, message: str) -> NoReturn:
-        near = nearest_word(message, self._option_string_actions)
+        shown = (
+            name
+            for name, action in self._option_string_actions.items()
+            if action.help != argparse.SUPPRESS
+        )
+        near = nearest_word(message, shown)
         hint = f"see {self.prog} --help"
         raise UsageError(message, hint=f"did you mean {near}? {hint}" if near else hint)
 
@@ -112,8 +142,18 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else args
         found, unknown = super().parse_known_args(self._spelled_out(words), namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            self._refuse(unknown, found)
         return found, unknown
+
+    def _refuse(self, unknown: Sequence[str], found: argparse.Namespace) -> NoReturn:
+        message = f"unrecognized arguments: {' '.join(unknown)}"
+        is_argument = any(one.metavar == "SERVER" for one in self._actions)
+        named = getattr(found, "server", None)
+        is_command = any(not word.startswith("--") for word in unknown)
+        if is_argument and named and is_command:
+            hint = f'quote the whole command, "{named} {" ".join(unknown)}", or put it after --'
+            raise UsageError(message, hint=hint)
+        self.error(message)
 
     def _spelled_out(self, words: Sequence[str]) -> list[str]:
         """Options in the spelling of Go, and so of mcp-assert: `-suite evals`, `--json=true`."""
@@ -183,7 +223,7 @@ def _say_defect(error: Exception, *, debug: bool) -> int:
         _show_traceback()
     sys.stderr.write(
         f"mcptest: internal error: {type(error).__name__}: {error}\n"
-        "  this is a defect of mcptest; run the same command with --debug for the details\n"
+        "  this is a bug in mcptest; run the same command with --debug for details\n"
     )
     return ExitCode.FAILED
 
@@ -202,19 +242,16 @@ def _abandon_stdout() -> None:
 
 
 def _dispatch(argv: Sequence[str]) -> int:
-    if not argv or argv[0] in {"-h", "--help", "help"}:
-        width = max(map(len, COMMANDS))
-        rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
-        sys.stdout.write(
-            "usage: mcptest COMMAND [OPTIONS]\n\n"
-            "Tells, with proof, whether an MCP server or client works and conforms.\n\n"
-            f"commands:\n{rows}\n\n{help_page()}"
-        )
-        return ExitCode.OK if argv else ExitCode.USAGE
+    if not argv or argv[0] in {"-h", "--help"} or argv[0] == "help":
+        words = list(argv[1:])
+        if not argv or argv[0] != "help" or set(words) <= {"--all", "-h", "--help"}:
+            sys.stdout.write(_overview(everything="--all" in words))
+            return ExitCode.OK if argv else ExitCode.USAGE
+        return _dispatch([*words, "--help"])
     name = argv[0]
     if name not in COMMANDS:
         near = close_matches(name, (*COMMANDS, "--help", "--version"), n=1)
-        hint = f"did you mean {near[0]}?" if near else "mcptest --help lists the commands"
+        hint = f"did you mean {near[0]}?" if near else "mcptest help --all lists the commands"
         kind = "option" if name.startswith("-") else "command"
         raise UsageError(f"unknown {kind}: {name}", hint=hint)
     _import_msgspec_alone()
@@ -226,6 +263,32 @@ def _dispatch(argv: Sequence[str]) -> int:
     cli = _import(name, "cli")
     run_command = getattr(cli, "run", None) or getattr(_import(name, "run"), f"run_{name}")
     return cast("int", run_command(arguments))
+
+
+def _overview(*, everything: bool = False) -> str:
+    """The commands by what a person wants to do; those for later are only named at first."""
+    first = [name for names in FIRST_SCREEN.values() for name in names]
+    later = [name for name in COMMANDS if name not in first]
+    groups = {**FIRST_SCREEN, **({"more": later} if everything else {})}
+    width = max(len(name) for names in groups.values() for name in names)
+    shown = "\n\n".join(
+        "\n".join([f"{title}:", *(f"  {name:<{width}}  {COMMANDS[name]}" for name in names)])
+        for title, names in groups.items()
+    )
+    if not everything:
+        named = textwrap.fill(", ".join(later), 76, initial_indent="  ", subsequent_indent="  ")
+        shown += f"\n\nmore (mcptest help --all):\n{named}"
+    codes = textwrap.fill(
+        ", ".join(f"{code} {text.partition(';')[0]}" for code, text in EXIT_CODES.items()),
+        78,
+        initial_indent="exit codes: ",
+        subsequent_indent=" " * 12,
+    )
+    return (
+        "usage: mcptest COMMAND [OPTIONS]\n\n"
+        "Tells, with proof, whether an MCP server or client works and conforms.\n\n"
+        f"{shown}\n\n{help_page()}\n{codes}\n"
+    )
 
 
 def parser_of(name: str) -> Parser:
@@ -301,6 +364,13 @@ _COLUMN = re.compile(r"see also: | *\S+ {2,}| *")
 """Where the text of a line in a list begins: behind its first column."""
 _COMMAND_LINES = ("  mcptest ", "      ")
 """How an example and the rest of a long one begin: broken elsewhere they could not be pasted."""
+
+
+_EXIT_CODE = re.compile(r"^  (\d+)$", re.MULTILINE)
+
+
+def _with_its_meaning(code: re.Match[str]) -> str:
+    return f"  {code[1]:<3}  {EXIT_CODES[code[1]]}"
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:

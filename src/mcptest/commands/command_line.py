@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from mcptest.commands.options import headers_of, pairs
+from mcptest.commands.options import given_headers, pairs
 from mcptest.core.redaction import (
     is_credential_header,
     secrets_of_command,
@@ -22,6 +22,8 @@ from mcptest.core.redaction import (
     variable_of_header,
 )
 
+REACHING = ("header", "token_env", "env", "env_file", "clean_env")
+"""The options that say how to reach or start a server, by their names."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME_OR_URL = re.compile(r"[\w.@-]+|[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
 
@@ -38,7 +40,7 @@ def server_options(arguments: argparse.Namespace) -> Iterator[str]:
     if arguments.server_command:
         yield from ("--server", as_one_word(arguments.server_command))
         named.remove("mcp_config")  # which has names, and a command is none
-    yield from options_again(arguments, *named, "header", "env", "clean_env")
+    yield from options_again(arguments, *named, *REACHING)
 
 
 def options_again(arguments: argparse.Namespace, *names: str) -> Iterator[str]:
@@ -47,7 +49,7 @@ def options_again(arguments: argparse.Namespace, *names: str) -> Iterator[str]:
     for name in names:
         option, value = f"--{name.replace('_', '-')}", given.get(name)
         if name == "header":
-            value = [f"{key}={one}" for key, one in headers_of(arguments).items()]
+            value = [f"{key}={one}" for key, one in given_headers(arguments).items()]
         elif name == "timeout" and not given.get("timeout_given", True):
             continue
         if value is True:
@@ -66,13 +68,13 @@ def as_one_word(command: Sequence[str]) -> str:
 def _variables(arguments: argparse.Namespace) -> dict[str, str]:
     """Which variable stands for which secret: one that is set before others, a long one first."""
     given = vars(arguments)
-    env = pairs(given.get("env") or (), "--env")
+    env = pairs([word for word in given.get("env") or () if "=" in word], "--env")
     found = {
         secret: name
         for name, value in env.items()
         for secret in secrets_of_environment({name: value})
     }
-    for name, value in (headers_of(arguments) if "header" in given else {}).items():
+    for name, value in (given_headers(arguments) if "header" in given else {}).items():
         if is_credential_header(name):
             found |= dict.fromkeys(secrets_of_headers({name: value}), variable_of_header(name))
     command = given.get("server_command") or _split(given.get("server") or "")

@@ -14,6 +14,7 @@ from mcptest.commands.suite_command import (
     WantedRun,
     carry_out,
     chosen_tests,
+    named_suites,
     run_options,
     settings_of,
 )
@@ -42,7 +43,7 @@ def compare_answers(
     limit: Deadline | None = None,
 ) -> SnapshotReport:
     """Run the tests with their golden files open, as `order` says; no longer than to the limit."""
-    named = [*arguments.paths, *arguments.suite, *arguments.config]
+    named = named_suites(arguments)
     snapshots = Snapshots(loaded.suite.tests, order, saved_answers(named), named)
     options = run_options(arguments)
     settings = settings_of(arguments, loaded)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -17,9 +16,10 @@ from mcptest.commands.options import (
     FORMATS,
     add_file_options,
     add_format_option,
+    add_json,
     add_report_files,
+    add_save_capture,
     add_strict_option,
-    as_path,
     is_for_a_program,
 )
 from mcptest.core.errors import ExitCode, McptestError
@@ -33,10 +33,6 @@ from mcptest.report.write import FORMS, append_to_step_summary, rendered, write_
 # -- the page ------------------------------------------------------------------------------------
 
 
-def add_html_option(add: Callable[..., Any]) -> None:
-    add("--html", type=as_path, metavar="FILE", help="one page with everything, also from the wire")
-
-
 @contextlib.contextmanager
 def captures_for_html(arguments: argparse.Namespace) -> Iterator[bool]:
     """A page shows the wire. Where captures are not kept, they live until it is written.
@@ -44,13 +40,13 @@ def captures_for_html(arguments: argparse.Namespace) -> Iterator[bool]:
     Gives whether they are lent: then no other report names them.
     """
     wanted = arguments.html is not None or arguments.format == "html"
-    if not wanted or arguments.capture is not None:
+    if not wanted or arguments.save_capture is not None:
         yield False
         return
     from mcptest.transport.temporary import temporary_folder
 
     with temporary_folder() as folder:
-        arguments.capture = folder
+        arguments.save_capture = folder
         yield True
 
 
@@ -103,15 +99,20 @@ def code_with_reports(arguments: argparse.Namespace, code: int, unwritten: Seque
 # -- How a command ends ---------------------------------------------------------------------------
 
 
-def add_report_options(parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
+def add_report_options(
+    parser: argparse.ArgumentParser,
+    formats: Sequence[str] = FORMATS,
+    *,
+    keeps_captures: bool = True,
+) -> None:
     add = parser.add_argument_group("reports").add_argument
-    add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
-    add_report_files(add, ("json_file", "junit", "markdown"))
-    add_html_option(add)
-    add_file_options(add)
     add_format_option(add, formats)
+    add_json(add)
+    add_report_files(add, ("json_file", "junit", "markdown", "html"))
+    add_file_options(add)
     add_strict_option(add)
-    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    if keeps_captures:
+        add_save_capture(add)
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -198,7 +199,7 @@ def _say_text(arguments: argparse.Namespace, report: Report, **shown: bool) -> N
 def _as_html(arguments: argparse.Namespace, report: Report, since: str) -> bytes:
     from mcptest.report.html.building import page_of
 
-    folders = (getattr(arguments, "capture", None), getattr(arguments, "output", None))
+    folders = (getattr(arguments, "save_capture", None), getattr(arguments, "output", None))
     captures = captures_since(since or report.as_run().started, *folders)
     # What was sent on purpose is not to be held against a client.
     gentle = arguments.command_name not in ("fuzz", "property", "fleet", "doctor")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -16,9 +16,7 @@ from mcptest.commands.command_line import options_again, repeat_line, server_opt
 from mcptest.commands.options import duration, server_words, startup_of, wanted_revision
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
-from mcptest.core.spelling import close_matches
 from mcptest.session.connection import Stopped
-from mcptest.session.pages import named_items
 from mcptest.session.server_spec import target_of
 from mcptest.transport.target import Target
 
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from mcptest.session.answers import Answers
     from mcptest.transport.interrupt import Stop
 VARIABLE = "{{fixture}}"
-_COMPARED = 1_000
-"""More names are not looked through for one that may have been meant."""
 
 
 class Explored(msgspec.Struct, frozen=True):
@@ -63,16 +59,8 @@ def ended_before_meeting(arguments: argparse.Namespace, stop: Stop) -> BaseExcep
     """What to raise where we were stopped and there is nothing to report."""
     if not stop.is_out_of_time:
         return KeyboardInterrupt()
-    message = f"{out_of_time(arguments)}: the server was not met by then"
-    return PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer")
-
-
-def add_fixture_option(add: Callable[..., Any]) -> None:
-    add(
-        "--fixture",
-        metavar="DIR",
-        help="a folder of which the server gets a copy; {{fixture}} in --server is its path",
-    )
+    message = f"{out_of_time(arguments)}: the server was not ready by then"
+    return PeerError(ErrorKind.TIMEOUT, message, hint="raise --max-time")
 
 
 @contextlib.contextmanager
@@ -95,7 +83,7 @@ def exploring(
         elif any(VARIABLE in word for word in (*named.command, named.url)):
             raise UsageError("{{fixture}} has no value", hint="pass --fixture DIR")
         target = in_docker(target, getattr(arguments, "docker", ""), folder)
-        captures = getattr(arguments, "capture", None)
+        captures = getattr(arguments, "save_capture", None)
         subject = subject_for(arguments, target, stop, captures, answers)
         yield Explored(named, lent.enter_context(subject), folder)
 
@@ -137,7 +125,7 @@ def in_docker(target: Target, image: str, fixture: Path | None) -> Target:
     if not image:
         return target
     if target.way != "stdio":
-        raise UsageError("--docker is for a server that is started here, not for a URL")
+        raise UsageError("--docker needs a server command, not a URL")
     from mcptest.probe.suites.server_start import in_container
 
     return in_container(target, image, str(fixture) if fixture else "")
@@ -149,16 +137,6 @@ def repeat_command(arguments: argparse.Namespace, *options: str) -> str:
     words += [*server_options(arguments), *options_again(arguments, "fixture")]
     words += [] if arguments.spec_version == "auto" else ["--spec-version", arguments.spec_version]
     return repeat_line(words, arguments)
-
-
-def check_tool_names(wanted: Sequence[str], tools: Iterable[Any]) -> None:
-    """Every `--tool` has to be there. Raises UsageError with the name that may have been meant."""
-    offered = [one["name"] for one in named_items(tools)]
-    for name in wanted:
-        if name not in offered:
-            near = close_matches(name, offered[:_COMPARED], n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {len(offered)} others"
-            raise UsageError(f"the server has no tool named {name!r}", hint=hint)
 
 
 def close_and_say_notes(explored: Explored) -> int:

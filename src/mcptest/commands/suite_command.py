@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.command_line import options_again, repeat_line
-from mcptest.commands.options import duration, headers_of, pairs, wanted_jobs, wanted_revision
+from mcptest.commands.command_line import REACHING, options_again, repeat_line
+from mcptest.commands.options import (
+    duration,
+    env_of,
+    headers_of,
+    suite_paths,
+    wanted_jobs,
+    wanted_revision,
+)
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.results import RunReport
 from mcptest.core.safe_text import show
@@ -40,6 +47,7 @@ from mcptest.probe.suites.settings import (
     select,
     skip_reason,
 )
+from mcptest.session.server_spec import given_twice
 from mcptest.suite.load import LoadedSuite, load_suites
 from mcptest.suite.model import Test
 from mcptest.suite.reading import render as render_problem
@@ -95,11 +103,8 @@ def run_suites(
 
 def chosen_tests(arguments: argparse.Namespace) -> tuple[LoadedSuite, list[Test]]:
     """Load and select. UsageError for a suite that can't be run as it stands."""
-    paths = [*arguments.paths, *arguments.suite, *arguments.config]
-    if not paths:
-        raise UsageError("no suite is named", hint="mcptest run PATH, or mcptest run --suite PATH")
     loaded = load_suites(
-        paths,
+        named_suites(arguments),
         fixture=arguments.fixture,
         keep_going=arguments.keep_going,
         server_given=names_a_server(arguments),
@@ -107,6 +112,10 @@ def chosen_tests(arguments: argparse.Namespace) -> tuple[LoadedSuite, list[Test]
     for problem in (*loaded.problems, *loaded.warnings):
         sys.stderr.write(render_problem(problem) + "\n")
     return loaded, select(loaded.suite.tests, selection_of(arguments))
+
+
+def named_suites(arguments: argparse.Namespace) -> list[str]:
+    return suite_paths([*arguments.paths, *arguments.suite, *arguments.config])
 
 
 def selection_of(arguments: argparse.Namespace) -> Selection:
@@ -173,21 +182,23 @@ def choice_of(
 ) -> ServerChoice:
     """What the options say about servers."""
     if server is not None and command:
-        raise UsageError("the server is named twice: by --server and after --")
+        raise given_twice()
     if arguments.spec_version:
         wanted_revision(arguments.spec_version)
     if arguments.cwd is not None and not os.path.isdir(arguments.cwd):  # noqa: PTH112 - `Path('')` is one
-        raise UsageError(f"--cwd is not a folder: {arguments.cwd}")
+        raise UsageError(f"--cwd: no such folder: {arguments.cwd}")
     return ServerChoice(
         server,
         command,
         arguments.docker,
-        arguments.capture,
-        env=tuple(pairs(arguments.env, "--env").items()),
+        arguments.save_capture,
+        env=tuple(env_of(arguments).items()),
         headers=tuple(headers_of(arguments).items()),
         cwd=arguments.cwd,
         clean_env=arguments.clean_env,
         spec_version=arguments.spec_version,
+        transport=arguments.transport,
+        config=arguments.mcp_config,
     )
 
 
@@ -198,11 +209,13 @@ def settings_of(arguments: argparse.Namespace, loaded: LoadedSuite) -> Settings:
         chosen_target(choice)
     if choice.captures is not None:
         claim_folder(choice.captures)
+    startup = arguments.startup_timeout
     by_file: dict[str, list[Test]] = {}
     for test in loaded.suite.tests:
         by_file.setdefault(test.place.file, []).append(test)
     return Settings(
         timeout=duration(arguments.timeout, "--timeout"),
+        startup=startup and duration(startup, "--startup-timeout"),
         fixture=checked_fixture(arguments.fixture),
         choice=choice,
         all_failures=arguments.all_failures,
@@ -298,8 +311,9 @@ def repeat_command(
     words = ["mcptest", "run", test.place.file, "-k", pattern]
     if item.choice is not None:  # one of the servers of a matrix
         arguments = argparse.Namespace(**{**vars(arguments), "server": item.choice.server})
-    words += options_again(arguments, "server", "fixture", "docker", "env", "header", "cwd")
-    words += options_again(arguments, "spec_version", "timeout", "clean_env", "lenient")
+    words += options_again(arguments, "server", "mcp_config", "transport", *REACHING, "cwd")
+    words += options_again(arguments, "fixture", "docker", "spec_version", "timeout")
+    words += options_again(arguments, "startup_timeout", "lenient")
     if arguments.server_command:
         words += ["--", *arguments.server_command]
     return repeat_line(words, arguments)

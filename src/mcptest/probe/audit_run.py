@@ -44,7 +44,7 @@ from mcptest.schema.plausible import (
 )
 from mcptest.session.connection import Stopped
 from mcptest.session.pages import ITEM_NAMES, Offer
-from mcptest.session.tool_safety import runs_only_as_task, why_not
+from mcptest.session.tool_safety import may_call, runs_only_as_task, why_not
 from mcptest.suite.observed import text_of
 
 _Item = TypeVar("_Item", bound=AuditItem)
@@ -72,6 +72,8 @@ class AuditOrder(msgspec.Struct, frozen=True, kw_only=True):
 
     include_writes: bool = False
     """Also call what does not say that it only reads."""
+    allow_tools: frozenset[str] = frozenset()
+    """Also call these."""
     tools: tuple[str, ...] = ()
     """Only these tools, and neither prompts nor resources."""
     verify: bool = True
@@ -172,7 +174,7 @@ class Audit:
         if runs_only_as_task(tool):
             return replace(skipped, detail=ONLY_AS_TASK)
         reason = why_not(tool)
-        if reason and not self._order.include_writes:
+        if not (self._order.include_writes or may_call(tool, self._order.allow_tools)):
             return replace(skipped, detail=reason)
         made = input_for(tool, self._order.ground)
         outcome = self._subject.call(name, made.arguments, timeout=self._order.timeout)

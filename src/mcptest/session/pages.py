@@ -12,9 +12,10 @@ from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
-from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline
 from mcptest.core.safe_text import show
+from mcptest.core.spelling import close_matches
 from mcptest.wire import envelope
 from mcptest.wire.json_text import spelled
 
@@ -37,12 +38,24 @@ ITEM_NAMES: Final = {
 LONGEST_CURSOR = 1024 * 1024
 """Each is remembered, and sent: one that grows from page to page would fill the memory."""
 
+_COMPARED = 1_000
+"""More names are not compared with one that is misspelled."""
 Answer = TypeVar("Answer")
 
 
 def named_items(items: Iterable[Any], member: str = "name") -> list[dict[str, Any]]:
     """Those of a list that can be asked for: objects with a text in the member that names them."""
     return [one for one in items if isinstance(one, dict) and isinstance(one.get(member), str)]
+
+
+def check_tool_names(wanted: Iterable[str], tools: Iterable[Any]) -> None:
+    """Every tool that the user names has to be there. Raises UsageError with the nearest name."""
+    offered = [one["name"] for one in named_items(tools)]
+    for name in wanted:
+        if name not in offered and name != "*":
+            near = close_matches(name, offered[:_COMPARED], n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {len(offered)} other tools"
+            raise UsageError(f"the server has no tool named {name!r}", hint=hint)
 
 
 def is_declared(path: str, capabilities: Mapping[str, Any]) -> bool:

@@ -50,7 +50,7 @@ def target_of(words: ServerWords) -> Target:
         _folder(words.cwd, "--cwd")
     if words.command:
         if words.server is not None:
-            raise UsageError("the server is named twice: by --server and after --")
+            raise given_twice()
         return _stdio(tuple(words.command), words)
     if not words.server or not words.server.strip():
         raise UsageError(
@@ -79,6 +79,13 @@ def target_of(words: ServerWords) -> Target:
     return _stdio(command, words)
 
 
+def given_twice() -> UsageError:
+    return UsageError(
+        "the server is given twice",
+        hint="name it once: as the first argument, with --server, or after --",
+    )
+
+
 def _demo(words: ServerWords) -> Target:
     if words.way not in {None, "stdio"}:
         raise UsageError(
@@ -92,7 +99,9 @@ def _stdio(command: tuple[str, ...], words: ServerWords) -> Target:
     if words.way not in {None, "stdio"}:
         raise UsageError(f"--transport {words.way} needs a URL, not a command")
     if words.headers:
-        raise UsageError("--header is for servers with a URL", hint="use --env for a command")
+        raise UsageError(
+            "--header and --token-env are for servers with a URL", hint="use --env for a command"
+        )
     label = " ".join(map(_last_part, command))
     return Target(
         way="stdio",

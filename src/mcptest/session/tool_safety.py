@@ -11,8 +11,8 @@ from typing import Any
 
 
 def may_call(tool: Mapping[str, Any], allowed: Container[str] = ()) -> bool:
-    """Whether the tool is safe, or among those that the user allowed by name."""
-    return tool.get("name") in allowed or is_safe(tool)
+    """Whether the tool is safe, or among those that the user allowed by name; `*` is all."""
+    return "*" in allowed or tool.get("name") in allowed or is_safe(tool)
 
 
 def is_safe(tool: Mapping[str, Any]) -> bool:

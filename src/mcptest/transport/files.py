@@ -114,7 +114,7 @@ def claim_folder(folder: Path) -> None:
         os.close(descriptor)
         raise UsageError(
             f"another mcptest keeps its captures in {folder}",
-            hint="name another folder with --capture, or wait until it has ended",
+            hint="name another folder with --save-capture, or wait until it has ended",
         ) from None
     except OSError:  # a file system without locks
         os.close(descriptor)

@@ -141,7 +141,7 @@ def _run(library: Library, transport: str, names: list[str], folder: Path) -> li
     report = folder / "report.json"
     words = [sys.executable, "-m", "mcptest", "conformance", "client", "--quiet"]
     words += ["--command", shlex.join(library.command()), "--transport", transport]
-    words += ["--timeout", _LIMIT, "--output-dir", str(folder), "--json-file", str(report)]
+    words += ["--timeout", _LIMIT, "--output", str(folder), "--json-file", str(report)]
     for name in names:
         words += ["--scenario", name]
     # Its output goes to the report, and its exit code says only that something failed.

@@ -5,25 +5,23 @@ from __future__ import annotations
 import argparse
 
 from mcptest.commands.live_display import live_progress
-from mcptest.commands.options import duration, limit_of
+from mcptest.commands.options import check_share, duration, limit_of
 from mcptest.commands.reporting import Saved, captures_for_html, conclude, saved_into
 from mcptest.commands.server_options import (
     Explored,
-    check_tool_names,
     exploring,
     out_of_time,
     repeat_command,
 )
-from mcptest.core.errors import UsageError
 from mcptest.probe.audit_run import Audit, AuditOrder
 from mcptest.probe.starter_suites import place_starters, starters_of_audit, written_server
 from mcptest.report.audit import AuditReport
+from mcptest.session.pages import check_tool_names
 from mcptest.transport.interrupt import stopping_on_signals
 
 
 def run_audit(arguments: argparse.Namespace) -> int:
-    if arguments.min_score is not None and not 0 <= arguments.min_score <= 100:
-        raise UsageError(f"--min-score is a share in percent, not {arguments.min_score}")
+    check_share(arguments.fail_under)
     with captures_for_html(arguments):
         with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
             stop.limit = limit_of(arguments)
@@ -32,7 +30,7 @@ def run_audit(arguments: argparse.Namespace) -> int:
             explored.subject.close()  # only now it is known whether its capture is whole
             report = audit.report(out_of_time(arguments) if was_cut else "")
             saved = _write_starters(arguments, explored, report)
-        hint = ": --include-writes calls tools that may write" if report.items else ""
+        hint = "; --allow-writes calls tools not marked readOnlyHint" if report.items else ""
         return conclude(arguments, report, nothing=f"nothing was tested{hint}", saved=saved)
 
 
@@ -40,7 +38,7 @@ def _audit(arguments: argparse.Namespace, explored: Explored) -> Audit:
     audit = Audit(explored.subject, _order(arguments, explored))
     total = audit.meet()
     if "tools/list" not in audit.offer.problems:
-        check_tool_names(arguments.tool, audit.offer.tools)
+        check_tool_names([*arguments.tool, *arguments.allow_tool], audit.offer.tools)
     with live_progress(arguments, total) as progress:
         for item in audit.items():
             progress.finish(item.name, item.name, failed=item.is_bad, reason=item.detail)
@@ -50,14 +48,15 @@ def _audit(arguments: argparse.Namespace, explored: Explored) -> Audit:
 def _order(arguments: argparse.Namespace, explored: Explored) -> AuditOrder:
     mask = explored.subject.masker.text
     return AuditOrder(
-        include_writes=arguments.include_writes or bool(arguments.docker),
+        include_writes=arguments.allow_writes or bool(arguments.docker),
+        allow_tools=frozenset(arguments.allow_tool),
         tools=tuple(arguments.tool),
         verify=not arguments.no_verify,
         fixture=explored.fixture,
         ground=explored.ground(),
-        min_score=arguments.min_score,
+        min_score=arguments.fail_under,
         timeout=duration(arguments.timeout, "--timeout"),
-        repeat=mask(repeat_command(arguments, "include_writes", "docker")),
+        repeat=mask(repeat_command(arguments, "allow_writes", "allow_tool", "docker")),
     )
 
 

@@ -1,4 +1,4 @@
-"""`mcptest ci`: `run` for continuous integration: gates, step summary, annotations."""
+"""`mcptest ci`: `run` in CI mode: gates, step summary, annotations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from msgspec.structs import replace
 
-from mcptest.commands.options import is_for_a_program
+from mcptest.commands.options import add_fail_under, check_share, is_for_a_program
 from mcptest.commands.suite_command import run_suites
 from mcptest.commands.suite_options import add_options_of_run
 from mcptest.commands.suite_reports import RunEnding
@@ -22,24 +22,23 @@ from mcptest.report.write import append_to_step_summary
 def configure(parser: argparse.ArgumentParser) -> None:
     add_options_of_run(parser)
     parser.set_defaults(strict_reports=True)
-    add = parser.add_argument_group("what is good enough").add_argument
-    add("--threshold", type=int, default=100, metavar="N", help="lowest pass rate in percent (100)")
+    add = parser.add_argument_group("pass/fail criteria").add_argument
+    add_fail_under(add, "--threshold", "pass rate in percent (default: 100)", default=100)
     add(
         "--fail-on-regression",
         action="store_true",
-        help="fail when a test of --baseline passed and does not pass now",
+        help="fail if a test that passed in --baseline no longer passes",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if not 0 <= arguments.threshold <= 100:
-        raise UsageError("--threshold is a percentage: a number from 0 to 100")
+    check_share(arguments.fail_under)
     if arguments.fail_on_regression and arguments.baseline is None:
         raise UsageError("--fail-on-regression requires --baseline")
-    asks = arguments.threshold != 100 or arguments.baseline is not None
+    asks = arguments.fail_under != 100 or arguments.baseline is not None
     ending = RunEnding(
         # What was asked for, so that each report tells the verdict of the command.
-        demand=Demand(arguments.threshold, arguments.fail_on_regression) if asks else None,
+        demand=Demand(arguments.fail_under, arguments.fail_on_regression) if asks else None,
         also_write=lambda report: append_to_step_summary(markdown.render(report)),
         explain=lambda report: _explain(arguments, report),
     )
@@ -54,6 +53,8 @@ def _explain(arguments: argparse.Namespace, report: RunReport) -> None:
         stream.write("".join(f"{line}\n" for line in github(report)))
     if replace(report, regressions=()).falls_short:
         rate = report.passed * 100 // (report.passed + report.failed)
-        sys.stderr.write(f"mcptest: pass rate {rate}% is below threshold {arguments.threshold}%\n")
+        sys.stderr.write(
+            f"mcptest: pass rate {rate}% is below --fail-under {arguments.fail_under}%\n"
+        )
     if report.regressions and arguments.fail_on_regression:
         sys.stderr.write(f"mcptest: {len(report.regressions)} regression(s) detected\n")

@@ -29,7 +29,7 @@ Completer = Callable[..., Iterable[str] | Mapping[str, str]]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="which shell")
+    parser.add_argument("shell", choices=SHELLS, help="shell to print the script for")
     parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -54,7 +54,7 @@ def parser_for(words: list[str]) -> argparse.ArgumentParser:
     if "--" in words:  # then come the words of somebody else's command
         _complete(parser.add_argument("words", nargs=argparse.REMAINDER), FilesCompleter())
         return parser
-    parser.add_argument("--version", action="store_true", help="which one this is")
+    parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND")
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary)
@@ -115,7 +115,7 @@ def _drivers(**_: object) -> dict[str, str]:
 def _servers(parsed_args: argparse.Namespace, **_: object) -> dict[str, str]:
     names = server_names(getattr(parsed_args, "mcp_config", None))
     return {
-        "demo": "the server that ships with mcptest",
+        "demo": "the demo server of mcptest",
         **dict.fromkeys(names, "from the client configuration"),
     }
 
@@ -139,5 +139,6 @@ _BY_METAVAR: dict[str, Completer] = {
     "ID": _rules,
     "CODES": _lint_codes,
     "S": _servers,
+    "SERVER": _servers,
 }
 """What a value is follows from its metavar, which stands in the help for people to read."""

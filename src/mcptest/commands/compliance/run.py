@@ -207,15 +207,15 @@ def corpora_of(arguments: argparse.Namespace) -> Path | None:
 
 
 def fixtures_of(arguments: argparse.Namespace) -> dict[str, str]:
-    given = pairs(arguments.fixture, "--fixture")
+    given = pairs(arguments.map, "--map")
     for name in given:
         if name not in known_fixtures():
             hint = did_you_mean(name, sorted(known_fixtures()))
-            raise UsageError(f"--fixture: unknown fixture {show(name, 60)}", hint=hint)
+            raise UsageError(f"--map: unknown fixture {show(name, 60)}", hint=hint)
     return given
 
 
-_ASKED_AGAIN = ("allow_tool", "fixture", "registry", "timeout", "startup_timeout")
+_ASKED_AGAIN = ("allow_tool", "map", "registry", "timeout", "startup_timeout")
 
 
 def repeat_command(arguments: argparse.Namespace, revision: str = "") -> str:
@@ -275,7 +275,7 @@ def _case(
     arguments: argparse.Namespace, corpora: Path | None, block: ComplianceBlock, server: SuiteServer
 ) -> ComplianceCase:
     asked = server.revision.value if server.revision and arguments.from_suite is None else ""
-    captures: Path | None = arguments.capture
+    captures: Path | None = arguments.save_capture
     if captures is not None:
         try:
             captures.mkdir(parents=True, exist_ok=True)
@@ -330,7 +330,7 @@ def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> Complian
 
 def _choice(arguments: argparse.Namespace) -> ServerChoice:
     asked = "" if arguments.spec_version in {"auto", _ALL} else arguments.spec_version
-    others = {"docker": "", "capture": None, "spec_version": asked}
+    others = {"docker": "", "save_capture": None, "spec_version": asked}
     named = argparse.Namespace(**{**vars(arguments), **others})
     return choice_of(named, arguments.server, tuple(arguments.server_command))
 

@@ -22,6 +22,7 @@ from mcptest.commands.command_line import options_again, repeat_line, server_opt
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     duration,
+    env_of,
     pairs,
     server_words,
     startup_of,
@@ -204,7 +205,7 @@ def _client_order(
         negotiates=arguments.spec_version == "auto" and arguments.requirements is None,
         transport=arguments.transport,
         timeout=duration(arguments.timeout, "--timeout"),
-        env=pairs(arguments.env, "--env"),
+        env=env_of(arguments),
         cwd=arguments.cwd,
         clean_env=arguments.clean_env,
         capture=folder / name if folder is not None else None,
@@ -235,7 +236,7 @@ def _client_repeat(
         words += ["--spec-version", revision.value]
     usual = {"transport": "http", "capabilities": "probe"}
     asked = [name for name, value in usual.items() if getattr(arguments, name) != value]
-    words += options_again(arguments, *asked, "claims", "env", "clean_env", "cwd")
+    words += options_again(arguments, *asked, "claims", "env", "env_file", "clean_env", "cwd")
     return repeat_line([*words, "--verbose"], arguments)
 
 
@@ -272,7 +273,7 @@ def test_server(arguments: argparse.Namespace) -> int:
             revision=revision,
             because=because,
             scenarios=tuple(names),
-            fixtures=pairs(arguments.fixtures, "--fixture"),
+            fixtures=pairs(arguments.map, "--map"),
             strict_fixtures=arguments.strict_fixtures,
             timeout=duration(arguments.timeout, "--timeout"),
             startup=startup_of(arguments),
@@ -294,7 +295,7 @@ def test_server(arguments: argparse.Namespace) -> int:
         arguments,
         run,
         len(names),
-        arguments.output_dir and arguments.output_dir / "captures",
+        arguments.output and arguments.output / "captures",
         side=Side.SERVER,
         subject=mask(target.label),
         scored=scored,
@@ -319,8 +320,7 @@ def _server_revision(arguments: argparse.Namespace, target: Target) -> tuple[Rev
 
 def _server_repeat(arguments: argparse.Namespace, revision: Revision) -> str:
     words = ["mcptest", "conformance", "server", *server_options(arguments)]
-    words += [word for value in arguments.fixtures for word in ("--fixture", value)]
-    words += options_again(arguments, "strict_fixtures")
+    words += options_again(arguments, "map", "strict_fixtures")
     return repeat_line([*words, "--spec-version", revision.value], arguments)
 
 
@@ -331,7 +331,7 @@ def _server_repeat(arguments: argparse.Namespace, revision: Revision) -> str:
 def _captures(arguments: argparse.Namespace, kept: Path | None) -> Iterator[Path | None]:
     """Where captures are written while they are needed: where they are kept, or, until they are
     copied or shown, in a folder that goes; nowhere if nobody asked."""
-    if kept is not None or (arguments.output_dir is None and arguments.html is None):
+    if kept is not None or (arguments.output is None and arguments.html is None):
         yield kept
         return
     with temporary_folder() as folder:
@@ -361,7 +361,7 @@ def _put_through(
             fail_on_warning=arguments.warnings,
             **facts,
         )
-        return publish(arguments, report, captures_lent=arguments.output_dir is None)
+        return publish(arguments, report, captures_lent=arguments.output is None)
 
 
 def known_checks() -> Known:
@@ -465,7 +465,7 @@ def _with_kept_captures(
     arguments: argparse.Namespace, report: ConformanceReport, *, captures_lent: bool
 ) -> tuple[ConformanceReport, list[str]]:
     """The folders are written first: a report names captures where they stay, and no others."""
-    if arguments.output_dir is None:
+    if arguments.output is None:
         if captures_lent:
             gone = tuple(replace(one, capture="") for one in report.results)
             report = replace(report, results=gone)
@@ -475,7 +475,7 @@ def _with_kept_captures(
     for result in report.results:
         capture = ""
         try:
-            place = write_results(arguments.output_dir, result) / CAPTURE
+            place = write_results(arguments.output, result) / CAPTURE
             capture = str(place) if place.exists() else ""
         except (McptestError, OSError) as error:
             problems.append(f"results not written: {show(str(error), 300)}")

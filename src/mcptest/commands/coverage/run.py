@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from mcptest import __version__
+from mcptest.commands.options import check_share, suite_paths
 from mcptest.commands.reporting import conclude
 from mcptest.commands.server_options import close_and_say_notes, exploring
 from mcptest.core.errors import UsageError
@@ -42,11 +43,8 @@ from mcptest.transport.interrupt import stopping_on_signals
 
 def run_coverage(arguments: argparse.Namespace) -> int:
     kinds = _kinds(arguments.of)
-    if arguments.threshold is not None and not 0 <= arguments.threshold <= 100:
-        raise UsageError(f"--threshold is a share in percent, not {arguments.threshold:g}")
-    paths = [*arguments.paths, *arguments.suite]
-    if not paths:
-        raise UsageError("no suite is named", hint="add --suite DIR")
+    check_share(arguments.fail_under)
+    paths = suite_paths([*arguments.paths, *arguments.suite])
     # A fixture of the suite's own is not needed to read what its tests assert on.
     loaded = load_suites(paths, fixture=arguments.fixture or os.devnull, server_given=True)
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
@@ -54,7 +52,7 @@ def run_coverage(arguments: argparse.Namespace) -> int:
         offer, named = subject.offer(), subject.client.server.info.get("name")
         server = str(named or subject.masker.text(subject.target.label))
         report = coverage_of(
-            offer, loaded.suite.tests, server=server, kinds=kinds, threshold=arguments.threshold
+            offer, loaded.suite.tests, server=server, kinds=kinds, threshold=arguments.fail_under
         )
         captured = close_and_say_notes(explored)
     nothing = "the server offers nothing that could be covered"

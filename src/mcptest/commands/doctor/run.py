@@ -72,7 +72,7 @@ def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
         startup=startup_of(arguments),
         target=target_of(server_words(arguments)),
         allow_tools=tuple(arguments.allow_tool),
-        captures=arguments.capture,
+        captures=arguments.save_capture,
         should_stop=stop.is_over,
     )
 

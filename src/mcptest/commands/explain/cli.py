@@ -14,10 +14,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "rule",
         metavar="ID",
-        help="the id of a rule, like INV-003, or a code of lint or audit, like E101 or E201",
+        help="rule such as INV-003, or code of lint or audit such as E101",
     )
-    parser.add_argument("--json", action="store_true", help="as JSON on stdout, alone")
-    parser.add_argument("--no-color", action="store_true", help="plain text")
+    parser.add_argument("--json", action="store_true", help="print JSON only")
+    parser.add_argument("--no-color", action="store_true", help="print plain text")
     parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
 
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from mcptest.commands.options import USUAL_STARTUP, add_clean_env_option, add_common_options
+from mcptest.commands.options import (
+    add_clean_env_option,
+    add_common_options,
+    add_fail_under,
+    add_jobs,
+    add_strict,
+    add_talk_options,
+    as_path,
+)
 from mcptest.commands.reporting import add_report_options
 
 TIMEOUT, AUDIT_TIMEOUT = "30s", "15s"
@@ -13,34 +20,40 @@ TIMEOUT, AUDIT_TIMEOUT = "30s", "15s"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("config", nargs="?", type=Path, metavar="CONFIG", help="with mcpServers (.mcp.json)")
-    add = parser.add_argument_group("the servers").add_argument
-    add("--server", action="append", default=[], metavar="NAME", help="only this; may repeat")
-    add_clean_env_option(add, "a server")
-    add("--spec-version", default="auto", metavar="REV", help="judge all by this revision")
+    add = parser.add_argument_group("server").add_argument
     add(
-        "--timeout",
-        metavar="T",
-        help=f"for each request ({TIMEOUT}, and {AUDIT_TIMEOUT} for each call of the audit)",
+        "config",
+        nargs="?",
+        type=as_path,
+        metavar="CONFIG",
+        help="client configuration with mcpServers (default: .mcp.json)",
     )
     add(
-        "--startup-timeout",
-        metavar="T",
-        help=f"for start and handshake (as --timeout, if that is given; else {USUAL_STARTUP})",
+        "--server",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="judge only this server (repeatable)",
     )
-    add("--server-timeout", default="5m", metavar="T", help="for all of one server (5m)")
-    add = parser.add_argument_group("how it runs").add_argument
-    add("--jobs", default="auto", metavar="N", help="servers at a time (auto: as many as pay off)")
-    add("--scheduler", default="", metavar="ADDRESS", help="of a Dask cluster that does the work")
-    add = parser.add_argument_group("what is good enough").add_argument
-    add("--strict", action="store_true", help="a broken SHOULD fails as well")
+    add_clean_env_option(add)
+    add_talk_options(add, None, shown_timeout=f"{TIMEOUT}; {AUDIT_TIMEOUT} for audit calls")
+    add(
+        "--server-timeout",
+        default="5m",
+        metavar="T",
+        help="time limit for everything about one server (default: 5m)",
+    )
+    add = parser.add_argument_group("execution").add_argument
+    add_jobs(add, "servers")
+    add("--scheduler", default="", metavar="ADDRESS", help="Dask scheduler to run on")
+    add = parser.add_argument_group("pass/fail criteria").add_argument
+    add_strict(add)
     add("--min-grade", default="", metavar="A-", help="fail below this grade")
-    add("--min-score", type=int, metavar="N", help="fail below this audit score")
+    add_fail_under(add, "--min-score", "audit score in percent (default: never)")
     add(
         "--prefixed",
         action="store_true",
-        help="the client puts the server's name before each tool and prompt: equal names are fine",
+        help="allow equal names: the client prefixes tools and prompts with the server name",
     )
     add_report_options(parser)
     add_common_options(parser)

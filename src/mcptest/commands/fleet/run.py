@@ -28,6 +28,7 @@ from mcptest.commands.fleet.worker_pool import Tell, judging_here
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     USUAL_STARTUP,
+    check_share,
     duration,
     is_for_a_program,
     wanted_jobs,
@@ -84,12 +85,13 @@ def run_fleet(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    if arguments.min_score is not None and not 0 <= arguments.min_score <= 100:
-        raise UsageError(f"--min-score is a share in percent, not {arguments.min_score}")
+    check_share(arguments.fail_under)
     if arguments.min_grade and not _LETTER.fullmatch(arguments.min_grade):
         raise UsageError(f"--min-grade takes A+ to F, not {show(arguments.min_grade, 20)!r}")
-    if arguments.capture is not None and arguments.scheduler:
-        raise UsageError("--capture keeps files on this machine, and --scheduler works on others")
+    if arguments.save_capture is not None and arguments.scheduler:
+        raise UsageError(
+            "--save-capture does not work with --scheduler: captures stay on the workers"
+        )
 
 
 def orders_of(
@@ -109,16 +111,16 @@ def orders_of(
         "limit": duration(arguments.server_timeout, "--server-timeout"),
         "strict": arguments.strict,
         "min_grade": arguments.min_grade,
-        "min_score": arguments.min_score,
+        "min_score": arguments.fail_under,
     }
     names = FileNames()
     for server in servers:
         if server.target is None:
             continue
         folder = ""
-        if arguments.capture is not None:
+        if arguments.save_capture is not None:
             name = names.name_for(server.name).removesuffix(".yaml")
-            folder = str(arguments.capture.absolute() / name)
+            folder = str(arguments.save_capture.absolute() / name)
         # A command that holds no secret: they stay in the file.
         named = ("--mcp-config", str(config), "--server", server.name)
         words = shlex.join((*named, *repeated))

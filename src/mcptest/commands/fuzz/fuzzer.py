@@ -23,7 +23,7 @@ from mcptest.report.audit import ONLY_AS_TASK
 from mcptest.report.fuzz import FuzzedTool, FuzzFailure, FuzzReport, SkippedTool
 from mcptest.session.connection import Stopped
 from mcptest.session.pages import named_items
-from mcptest.session.tool_safety import runs_only_as_task, why_not
+from mcptest.session.tool_safety import may_call, runs_only_as_task, why_not
 
 _LONGEST_COMMAND = 1_500
 _PARTING = 0.3
@@ -43,6 +43,7 @@ class FuzzOrder(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     tools: tuple[str, ...] = ()
     include_writes: bool = False
+    allow_tools: frozenset[str] = frozenset()
     timeout: float = 15.0
     given: Any = ABSENT
     """Only this input."""
@@ -158,7 +159,8 @@ class Fuzz:
     def _why_skipped(self, tool: Mapping[str, Any]) -> str:
         if runs_only_as_task(tool):
             return ONLY_AS_TASK
-        return "" if self._order.include_writes else why_not(tool)
+        may = self._order.include_writes or may_call(tool, self._order.allow_tools)
+        return "" if may else why_not(tool)
 
     def _fuzzer(self, tool: Mapping[str, Any]) -> ToolFuzzer:
         order, runs = self._order, self._order.runs

@@ -12,7 +12,6 @@ from mcptest.commands.options import duration, limit_of, wanted_jobs
 from mcptest.commands.reporting import Saved, conclude, saved_into
 from mcptest.commands.server_options import (
     Explored,
-    check_tool_names,
     exploring,
     out_of_time,
     repeat_command,
@@ -22,6 +21,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.message import ABSENT
 from mcptest.probe.suites.settings import cores
 from mcptest.report.fuzz import FuzzedTool, FuzzReport
+from mcptest.session.pages import check_tool_names
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 from mcptest.wire.json_text import json_value
 
@@ -36,9 +36,9 @@ _WORTH_A_SERVER = 1_000
 
 def run_fuzz(arguments: argparse.Namespace) -> int:
     if arguments.runs < 1:
-        raise UsageError(f"--runs is at least 1, not {arguments.runs}")
+        raise UsageError(f"--runs must be at least 1, not {arguments.runs}")
     if arguments.input is not None and len(arguments.tool) != 1:
-        raise UsageError("--input is for one tool", hint="name it with --tool NAME")
+        raise UsageError("--input requires one --tool", hint="add --tool NAME")
     _jobs(arguments)
     if arguments.seed is None:
         arguments.seed = secrets.randbelow(_LARGEST_SEED)
@@ -46,7 +46,7 @@ def run_fuzz(arguments: argparse.Namespace) -> int:
         stop.limit = limit_of(arguments)
         report = _fuzzed(arguments, explored, stop)
         saved = _save(arguments, explored, report)
-    hint = ": --include-writes fuzzes tools that may write" if report.skipped else ""
+    hint = "; --allow-writes fuzzes tools not marked readOnlyHint" if report.skipped else ""
     nothing = f"nothing was fuzzed{hint}"
     return conclude(arguments, report, in_step_summary=True, nothing=nothing, saved=saved)
 
@@ -54,10 +54,10 @@ def run_fuzz(arguments: argparse.Namespace) -> int:
 def _jobs(arguments: argparse.Namespace) -> int:
     """One alone where servers are in each other's way: tools that write, and a shared fixture."""
     wanted = wanted_jobs(arguments.jobs)
-    if arguments.include_writes or arguments.docker:
+    if arguments.allow_writes or arguments.allow_tool or arguments.docker:
         return 1
     if wanted is None:  # a capture is one session then, as far as nothing crashes
-        wanted = 1 if arguments.capture else cores()
+        wanted = 1 if arguments.save_capture else cores()
     return min(wanted, _MOST_JOBS)
 
 
@@ -68,21 +68,22 @@ def _order(arguments: argparse.Namespace, explored: Explored) -> FuzzOrder:
     try:
         given = json_value("null" if arguments.input is None else arguments.input)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--input is not JSON: {error}") from None
+        raise UsageError(f"--input is not valid JSON: {error}") from None
     return FuzzOrder(
         runs=arguments.runs,
         seed=arguments.seed,
         tools=tuple(arguments.tool),
-        include_writes=arguments.include_writes or bool(arguments.docker),
+        allow_tools=frozenset(arguments.allow_tool),
+        include_writes=arguments.allow_writes or bool(arguments.docker),
         timeout=duration(arguments.timeout, "--timeout"),
         given=ABSENT if arguments.input is None else given,
-        repeat=mask(repeat_command(arguments, "include_writes", "docker", "timeout")),
+        repeat=mask(repeat_command(arguments, "allow_writes", "allow_tool", "docker", "timeout")),
         worth_a_server=_WORTH_A_SERVER if arguments.jobs == "auto" else 1,
     )
 
 
 def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> FuzzReport:
-    first, kept = explored.subject, arguments.capture
+    first, kept = explored.subject, arguments.save_capture
     # Behind a URL there is one: a crash is seen by all.
     jobs = _jobs(arguments) if first.target.way == "stdio" else 1
     with contextlib.ExitStack() as lent:
@@ -95,7 +96,7 @@ def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> Fu
         order = _order(arguments, explored)
         fuzz = Fuzz(subjects, order)
         total = fuzz.meet()
-        check_tool_names(arguments.tool, fuzz.tools)
+        check_tool_names([*arguments.tool, *arguments.allow_tool], fuzz.tools)
         with live_progress(arguments, total) as progress:
 
             def tell(tool: FuzzedTool) -> None:

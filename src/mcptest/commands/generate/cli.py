@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 from mcptest.commands.command_line import repeat_line, server_options
-from mcptest.commands.options import add_common_options, add_server_options
-from mcptest.commands.server_options import (
-    Explored,
+from mcptest.commands.options import (
+    add_allow_writes,
+    add_common_options,
     add_fixture_option,
-    close_and_say_notes,
-    exploring,
+    add_output,
+    add_save_capture,
+    add_server_options,
 )
+from mcptest.commands.server_options import Explored, close_and_say_notes, exploring
 from mcptest.core.errors import ExitCode
 from mcptest.probe.starter_suites import place_starters, starters_of_offer, written_server
 from mcptest.report.starter_files import placed_lines
@@ -24,18 +25,18 @@ from mcptest.transport.interrupt import Stop, stopping_on_signals
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_fixture_option(add_server_options(parser).add_argument)
-    add = parser.add_argument_group("what is tested").add_argument
-    add("--include-writes", action="store_true", help="no skip: true for tools that may write")
-    add = parser.add_argument_group("files that are written").add_argument
-    add("--output", type=Path, required=True, metavar="DIR", help="where the files are written")
-    add("--overwrite", action="store_true", help="replace files that exist")
-    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    add_server_options(parser)
+    add = parser.add_argument_group("selection").add_argument
+    add_allow_writes(add, "leave out skip: true for tools not marked readOnlyHint")
+    add_fixture_option(parser.add_argument_group("execution").add_argument)
+    add = parser.add_argument_group("output files").add_argument
+    add_output(add, "write the tests to this folder", required=True)
+    add_save_capture(add)
     add_common_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # As a suite does that declares nothing: it would not be shown the others either.
+    # A suite declares no capabilities, so it sees the same items.
     with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
         return max(_generate(arguments, explored, stop), close_and_say_notes(explored))
 
@@ -43,9 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _generate(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> int:
     offer = explored.subject.offer()
     ground = explored.ground(as_variable=True)
-    starters = [*starters_of_offer(offer, include_writes=arguments.include_writes, ground=ground)]
+    starters = [*starters_of_offer(offer, include_writes=arguments.allow_writes, ground=ground)]
     if stop.is_set():
-        sys.stderr.write("mcptest: interrupted: nothing was written\n")
+        sys.stderr.write("mcptest: interrupted; no file was written\n")
         return ExitCode.INTERRUPTED
     server = written_server(explored.target, spec_version=arguments.spec_version)
     placed = place_starters(arguments.output, starters, server, overwrite=arguments.overwrite)
@@ -57,7 +58,7 @@ def _generate(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> 
     unchecked = list(unchecked_schemas(offer.tools))
     sys.stderr.writelines(f"mcptest: {mask(one)}\n" for one in unchecked)
     if not placed:
-        sys.stderr.write("mcptest: the server offers nothing that a test could be written for\n")
+        sys.stderr.write("mcptest: the server has no tools, prompts or resources to test\n")
         return ExitCode.FAILED if offer.problems else ExitCode.NOTHING_MATCHED
     if not arguments.quiet:
         named = () if server.block else server_options(arguments)
@@ -67,12 +68,12 @@ def _generate(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> 
 
 
 def next_steps(arguments: argparse.Namespace, server: Iterable[str] = ()) -> list[str]:
-    """`server`: the options that name it, where the files must not."""
+    """`server`: the options that name it, if the files must not contain them."""
     words = ["mcptest", "run", str(arguments.output), *server]
     words += ["--fixture", arguments.fixture] if arguments.fixture else []
     return [
         "",
         "Next steps:",
-        "  1. Put real values in place of the made-up ones, and say what you expect.",
+        "  1. Replace the made-up values, and write what you expect.",
         f"  2. {repeat_line(words, arguments)}",
     ]

@@ -5,29 +5,37 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mcptest.commands.options import add_common_options, add_max_time, add_server_options
-from mcptest.commands.server_options import add_fixture_option
+from mcptest.commands.options import (
+    add_allow_writes,
+    add_common_options,
+    add_fixture_option,
+    add_max_time,
+    add_save_capture,
+    add_server_options,
+    as_path,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_server_options(parser, is_argument=False)
+    add_allow_writes(parser.add_argument_group("selection").add_argument)
+    add = parser.add_argument_group("execution").add_argument
+    add_fixture_option(add)
+    add_max_time(add)
+    add = parser.add_argument_group("output files").add_argument
+    add(
         "folder",
         nargs="?",
-        type=Path,
+        type=as_path,
         default=Path("evals"),
         metavar="DIR",
-        help="where the suite is written (evals)",
+        help="folder to write the suite to (default: evals)",
     )
-    add_fixture_option(add_server_options(parser).add_argument)
-    add_max_time(parser.add_argument_group("how it runs").add_argument)
-    add = parser.add_argument_group("what is tested").add_argument
-    add("--include-writes", action="store_true", help="call tools that may write, too")
-    add = parser.add_argument_group("files that are written").add_argument
     add(
         "--no-snapshots",
         dest="snapshots",
         action="store_false",
-        help="no golden files: each tool is called only once",
+        help="write no golden files, and call each tool only once",
     )
-    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    add_save_capture(add)
     add_common_options(parser)

@@ -63,7 +63,7 @@ def _write_suite(
     """Write the tests; gives the server that they name, if any was written."""
     _check_free(arguments.folder)
     order = AuditOrder(
-        include_writes=arguments.include_writes,
+        include_writes=arguments.allow_writes,
         verify=False,
         ground=explored.ground(),
         timeout=duration(arguments.timeout, "--timeout"),

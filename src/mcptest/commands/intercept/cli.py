@@ -3,38 +3,44 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from mcptest.commands.options import (
     add_common_options,
     add_listening_options,
+    add_renamed,
     add_report_files,
+    add_save_capture,
     add_server_group,
+    add_strict,
     add_strict_option,
 )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_server_group(parser)
+    add = parser.add_argument_group("selection").add_argument
+    add(
         "--trajectory",
         action="append",
         required=True,
         metavar="FILE",
-        help="a suite with trajectories, or a folder of them; may repeat",
-    )
-    add_server_group(parser).add_argument(
-        "--timeout",
-        default="0",
-        metavar="T",
-        help="end a session that lasts longer, which fails it (0: as long as it lasts)",
+        help="suite with trajectories, or a folder of them (repeatable)",
     )
     add_listening_options(parser)
-    add = parser.add_argument_group("what is good enough").add_argument
+    add = parser.add_argument_group("execution").add_argument
+    add_renamed(
+        add,
+        "--timeout",
+        "--max-time",
+        default="0",
+        metavar="T",
+        help="end and fail a session that lasts longer (default: no limit)",
+    )
+    add_save_capture(add, "FILE")
+    add = parser.add_argument_group("pass/fail criteria").add_argument
     add("--no-invariants", action="store_true", help="check the trajectory only")
-    add("--strict", action="store_true", help="a broken SHOULD counts as well")
+    add_strict(add)
     add = parser.add_argument_group("reports").add_argument
-    add_report_files(add, ("json_file", "junit", "markdown"))
-    add("--html", type=Path, metavar="FILE", help="one page; with --capture also of the wire")
+    add_report_files(add, ("json_file", "junit", "markdown", "html"))
     add_strict_option(add)
-    add("--capture", type=Path, metavar="FILE", help="keep everything that went over the wire")
     add_common_options(parser)

@@ -43,8 +43,8 @@ from mcptest.wire.json_text import UNREAD, has_too_many_values
 
 def run_intercept(arguments: argparse.Namespace) -> int:
     target = target_of(server_words(arguments))
-    endless = arguments.timeout in {"0", "0s"}
-    limit = None if endless else duration(arguments.timeout, "--timeout")
+    endless = arguments.max_time in {"0", "0s"}
+    limit = None if endless else duration(arguments.max_time, "--max-time")
     patience = None if limit is None else limit - time_to_end(limit)
     tests = trajectories_in(arguments.trajectory)
     passage = Passage.asked_for(arguments.listen, arguments.port_file, patience)
@@ -53,7 +53,7 @@ def run_intercept(arguments: argparse.Namespace) -> int:
     except McptestError as error:
         raise error.masked(redaction.text) from None
     _print(intercepted, arguments)
-    page = partial(_as_html, intercepted, arguments.capture)
+    page = partial(_as_html, intercepted, arguments.save_capture)
     unwritten = write_files(arguments, intercepted.report, page)
     say_unwritten(unwritten)
     return code_with_reports(arguments, intercepted.code, unwritten)
@@ -199,7 +199,7 @@ def intercept(
 
     `limit` are the seconds for all of it, of which the session has most.
     """
-    trace, capture = Trace(), arguments.capture
+    trace, capture = Trace(), arguments.save_capture
     began = time.monotonic()
     with contextlib.ExitStack() as lent:
         path = capture or lent.enter_context(temporary_folder()) / "session.jsonl"

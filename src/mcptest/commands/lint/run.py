@@ -34,7 +34,7 @@ from mcptest.rules.lint.linter import TRIALS, Called, chosen_rules, lint, lint_c
 from mcptest.rules.lint.surface import Surface, surface_of
 from mcptest.schema.plausible import input_for
 from mcptest.session.connection import Stopped
-from mcptest.session.pages import Offer
+from mcptest.session.pages import Offer, check_tool_names, named_items
 from mcptest.session.tool_safety import is_safe
 from mcptest.transport.files import LARGEST_INPUT, read_input, unreadable
 from mcptest.transport.interrupt import stopping_on_signals
@@ -55,7 +55,7 @@ def run_lint(arguments: argparse.Namespace) -> int:
             look(arguments, rules, limits),
             strict=arguments.strict,
             profile=arguments.profile,
-            threshold=arguments.threshold or None,  # 0 is mcp-assert's way to say: none
+            threshold=arguments.max_findings or None,  # 0 is mcp-assert's way to say: none
         )
         again = partial(_repeat, arguments)
         shown = {"fix": arguments.fix, "notes": arguments.verbose or bool(arguments.select)}
@@ -69,10 +69,10 @@ def _rules(arguments: argparse.Namespace) -> list[LintRule]:
 
     select, ignore = codes(arguments.select), codes(arguments.ignore)
     for code in unknown_codes([*select, *ignore]):
-        raise UsageError(f"no lint code is or begins with {code!r}", hint="see mcptest lint --list")
+        raise UsageError(f"unknown lint code: {code!r}", hint="see mcptest lint --list")
     rules = chosen_rules(select, ignore, arguments.profile)
     if not rules:
-        raise UsageError("--select and --ignore leave no code to lint by")
+        raise UsageError("--select and --ignore leave no code to check")
     return rules
 
 
@@ -81,11 +81,11 @@ def _limits(arguments: argparse.Namespace) -> LintLimits:
     chosen = {name: value for name, value in given.items() if value is not None}
     for name, value in chosen.items():
         if value < 0:
-            raise UsageError(f"--{name.replace('_', '-')} is not negative: {value}")
+            raise UsageError(f"--{name.replace('_', '-')} must not be negative: {value}")
     if arguments.similarity is not None and not 0 < arguments.similarity <= 1:
-        raise UsageError("--similarity is a share between 0 and 1")
-    if arguments.threshold is not None and arguments.threshold < 0:
-        raise UsageError("--threshold is not negative")
+        raise UsageError("--similarity must be between 0 and 1")
+    if arguments.max_findings is not None and arguments.max_findings < 0:
+        raise UsageError("--max-findings must not be negative")
     return LintLimits(**chosen)
 
 
@@ -93,12 +93,14 @@ def _from_file(
     arguments: argparse.Namespace, rules: Sequence[LintRule], limits: LintLimits
 ) -> LintReport:
     if arguments.server or arguments.server_command:
-        raise UsageError("--tools reads a file: give it or a server, not both")
+        raise UsageError("--tools and a server are both given", hint="give one of them")
     if arguments.call_tools or arguments.detect_nondeterminism:
-        raise UsageError("a file can't be called: --call-tools needs --server")
+        raise UsageError("--call-tools and --detect-nondeterminism need a server, not --tools")
     begun = time.monotonic()
     listed = listed_in(arguments.tools)
-    surface = surface_of(*(listed.lists.get(name, ()) for name in LISTS))
+    tools, prompts, resources, templates = (tuple(listed.lists.get(name, ())) for name in LISTS)
+    offer = Offer(tools, prompts, resources, templates)
+    surface = surface_of(*_narrowed(arguments.tool, offer).lists.values())
     findings = tuple(lint(surface, rules, limits))
     return LintReport(
         server=str(arguments.tools),
@@ -117,7 +119,7 @@ def _from_server(
     begun = time.monotonic()
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
         subject = explored.subject
-        offer = subject.offer()
+        offer = _narrowed(arguments.tool, subject.offer())
         info, met = subject.client.server.info, subject.client.met
         called, notes = _findings_of_calls(arguments, explored, offer, rules, limits)
         subject.close()  # only now it is known whether its capture is whole
@@ -131,6 +133,16 @@ def _from_server(
         notes=(*notes, *subject.notes),
         interrupted=stop.is_set(),
     )
+
+
+def _narrowed(wanted: Sequence[str], offer: Offer) -> Offer:
+    """With `--tool` these tools alone. UsageError for one that is not listed."""
+    if not wanted:
+        return offer
+    if "tools/list" not in offer.problems:
+        check_tool_names(wanted, offer.tools)
+    tools = tuple(one for one in named_items(offer.tools) if one["name"] in wanted)
+    return Offer(tools, capabilities=offer.capabilities, problems=offer.problems)
 
 
 def _findings_of_calls(
@@ -150,7 +162,7 @@ def _findings_of_calls(
     with live_progress(arguments, len(offer.tools) - skipped) as progress:
         answers = called_tools(explored.subject, offer, often=often, progress=progress)
         found = list(lint_called(answers, chosen, limits))
-    note = f"{skipped} tools were not called: they do not say that they only read"
+    note = f"{skipped} tools were not called: they are not marked readOnlyHint"
     return found, [note] if skipped else []
 
 
@@ -161,7 +173,7 @@ def _counts(surface: Surface) -> dict[str, Any]:
 
 
 def _repeat(arguments: argparse.Namespace) -> str:
-    names = ["strict", *(["profile"] if arguments.profile != OWN_PROFILE else [])]
+    names = ["strict", "tool", *(["profile"] if arguments.profile != OWN_PROFILE else [])]
     if arguments.tools:
         return shlex.join(["mcptest", "lint", *options_again(arguments, "tools", *names)])
     return redaction.text(repeat_command(arguments, *names))
@@ -203,8 +215,8 @@ def _text_of(outcome: RequestOutcome) -> str:
 
 LISTS = ("tools", "prompts", "resources", "resourceTemplates")
 _HINT = (
-    "it takes the answer to tools/list, an array of tools, or a capture "
-    "(mcptest record --server S --out FILE)"
+    "--tools takes a tools/list result, an array of tools, or a capture "
+    "(mcptest record SERVER --out FILE)"
 )
 
 
@@ -276,4 +288,4 @@ def _add_capture(path: Path, listed: ListsInFile) -> None:
     except UsageError as error:
         raise UsageError(error.message, hint=_HINT) from None
     if left_out:
-        listed.notes = (f"{left_out} more sessions of the capture were not looked at",)
+        listed.notes = (f"{left_out} more sessions of the capture were not linted",)

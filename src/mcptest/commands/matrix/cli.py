@@ -22,23 +22,24 @@ _WHOLLY_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'", re.DOTALL)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument_group("the servers").add_argument(
+    suite_options.add_suite_options(parser)
+    suite_options.add_server_options(parser, is_option=False)
+    parser.add_argument_group("server").add_argument(
         "--languages",
         action="append",
         default=[],
         metavar="NAME:SERVER,…",
-        help="one column for each; may repeat",
+        help="servers to compare, one column each (repeatable)",
     )
-    suite_options.add_suite_options(parser)
     suite_options.add_run_options(parser)
     suite_options.add_report_options(parser)
     add_common_options(parser)
-    parser.set_defaults(server=None, fix=False)
+    parser.set_defaults(server=None, transport=None, mcp_config=None, fix=False)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.server_command:
-        raise UsageError("a matrix has several servers", hint="name them with --languages")
+        raise UsageError("mcptest matrix takes several servers", hint="name them with --languages")
     languages = servers_of(arguments)
     names = [name for name, _ in languages]
 
@@ -57,7 +58,7 @@ def servers_of(arguments: argparse.Namespace) -> Languages:
             chosen_target(choice)
             found[name] = choice
     if not found:
-        raise UsageError("--languages is required", hint="--languages node:CMD,python:CMD")
+        raise UsageError("no server is given", hint="add --languages node:CMD,python:CMD")
     return tuple(found.items())
 
 
@@ -68,7 +69,7 @@ def parse_languages(text: str) -> Iterator[tuple[str, str]]:
         if match is None or not match[2]:
             raise UsageError(
                 f"invalid language spec {show(entry, 80)!r} (expected NAME:SERVER)",
-                hint="a comma that belongs to a command stands in quotes",
+                hint="quote a command that contains a comma",
             )
         quoted = _WHOLLY_QUOTED.fullmatch(match[2])
         yield match[1], (quoted[1] or quoted[2] or "") if quoted else match[2]
@@ -90,5 +91,5 @@ def _split_at_commas(text: str) -> Iterator[str]:
             quote = "" if quote else letter
         entry += letter
     if quote:
-        raise UsageError(f"--languages: a quote is not closed in {show(text, 120)!r}")
+        raise UsageError(f"--languages: unclosed quote in {show(text, 120)!r}")
     yield entry

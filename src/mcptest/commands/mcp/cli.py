@@ -7,25 +7,30 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("what agents may do").add_argument
+    add = parser.add_argument_group("permissions").add_argument
     add(
         "--root",
         action="append",
         default=[],
         metavar="DIR",
-        help="the folder that may be read (the current one); may repeat",
+        help="folder that agents may read (default: the current one) (repeatable)",
     )
-    add("--allow-run", action="store_true", help="start servers, those of --allow-server only")
+    add("--allow-run", action="store_true", help="start servers named by --allow-server")
     add(
         "--allow-server",
         action="append",
         default=[],
         metavar="S",
-        help="a name from a client configuration, a command, a URL, or demo; may repeat",
+        help="name from a client configuration, command, URL, or demo (repeatable)",
     )
-    add("--mcp-config", type=Path, metavar="FILE", help="client configuration with mcpServers")
+    add(
+        "--mcp-config",
+        type=Path,
+        metavar="FILE",
+        help="client configuration with mcpServers (default: .mcp.json)",
+    )
     add("--allow-write", action="store_true", help="write suites below --root")
-    add = parser.add_argument_group("over HTTP").add_argument
-    add("--http", metavar="PORT", help="listen on this port of 127.0.0.1 instead of stdio; 0: any")
-    add("--port-file", metavar="FILE", help="write the port into FILE")
+    add = parser.add_argument_group("HTTP").add_argument
+    add("--http", metavar="PORT", help="listen on this port of 127.0.0.1; 0 picks a free one")
+    add("--port-file", metavar="FILE", help="write the port to this file")
     parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)

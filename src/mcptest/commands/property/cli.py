@@ -3,38 +3,60 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from mcptest.commands.options import add_common_options, add_server_options
+from mcptest.commands.options import (
+    add_allow_tool,
+    add_common_options,
+    add_jobs,
+    add_max_time,
+    add_output,
+    add_seed,
+    add_server_options,
+    add_strict,
+    add_tool,
+    as_path,
+)
 from mcptest.commands.reporting import add_report_options
 from mcptest.probe.properties import need_hypothesis
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_server_options(parser, timeout="5s")
-    add = parser.add_argument_group("what is tested").add_argument
-    add("--property", action="append", default=[], metavar="NAME", help="only this; may repeat")
-    add("--allow-tool", action="append", default=[], metavar="NAME", help="call this tool, too")
-    add("--replay", metavar="EXAMPLE", help="only this counterexample: its name, or a file")
-    add("--list", action="store_true", help="list the properties, and test nothing")
-    add = parser.add_argument_group("how it runs").add_argument
-    add("--examples", type=int, default=100, metavar="N", help="for each property (100)")
-    add("--seed", type=int, metavar="N", help="the same seed gives the same examples (random)")
+    add = parser.add_argument_group("selection").add_argument
     add(
-        "--jobs",
-        default="auto",
-        metavar="N",
-        help="properties at a time (auto: as many as pay off)",
+        "--property",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="test only this property (repeatable)",
     )
-    add("--max-time", default="2m", metavar="T", help="for all of it together (2m)")
-    add("--fail-fast", action="store_true", help="one counterexample to each property is enough")
-    add("--database", type=Path, metavar="DIR", help="where they are kept (.mcptest/examples)")
-    add("--no-database", action="store_true", help="keep none, and replay none")
-    add = parser.add_argument_group("what is good enough").add_argument
-    add("--strict", action="store_true", help="a broken SHOULD fails as well")
-    add = parser.add_argument_group("files that are written").add_argument
-    add("--output", type=Path, metavar="DIR", help="write each as capture, suite and pytest file")
-    add("--overwrite", action="store_true", help="replace written files that exist")
+    add_tool(add)
+    add_allow_tool(add)
+    add("--replay", metavar="EXAMPLE", help="replay one counterexample, by name or file")
+    add("--list", action="store_true", help="list the properties, and test nothing")
+    add = parser.add_argument_group("execution").add_argument
+    add(
+        "--examples",
+        type=int,
+        default=100,
+        metavar="N",
+        help="examples for each property (default: 100)",
+    )
+    add_seed(add, "examples")
+    add_jobs(add, "properties")
+    add_max_time(add, "2m")
+    add("--fail-fast", action="store_true", help="stop a property at its first counterexample")
+    add(
+        "--database",
+        type=as_path,
+        metavar="DIR",
+        help="folder of counterexamples (default: .mcptest/examples)",
+    )
+    add("--no-database", action="store_true", help="save and replay no counterexamples")
+    add = parser.add_argument_group("pass/fail criteria").add_argument
+    add_strict(add)
+    add = parser.add_argument_group("output files").add_argument
+    add_output(add, "write each counterexample as capture, suite and pytest file")
     add_report_options(parser)
     add_common_options(parser)
     parser.set_defaults(command_name="property")

@@ -53,22 +53,22 @@ def run_property(arguments: argparse.Namespace) -> int:
         with stopping_on_signals() as stop, ending_for_people(arguments, stop):
             report = _try_properties(arguments, target, stop)
         saved = _save(arguments, target, report)
-        return conclude(arguments, report, nothing="nothing was tried", saved=saved)
+        return conclude(arguments, report, nothing="no property was tested", saved=saved)
 
 
 def _check(arguments: argparse.Namespace) -> None:
     _jobs(arguments)
     if arguments.examples < 1:
-        raise UsageError(f"--examples is at least 1, not {arguments.examples}")
+        raise UsageError(f"--examples must be at least 1, not {arguments.examples}")
     for name in arguments.property:
         if name not in PROPERTIES:
             near = close_matches(name, PROPERTIES, n=1)
-            hint = f"did you mean {near[0]}?" if near else "--list says which there are"
-            raise UsageError(f"there is no property {name!r}", hint=hint)
+            hint = f"did you mean {near[0]}?" if near else "mcptest property --list lists them"
+            raise UsageError(f"unknown property: {name!r}", hint=hint)
     if arguments.seed is None:
         arguments.seed = secrets.randbelow(_LARGEST_SEED)
     if arguments.seed < 0:
-        raise UsageError(f"--seed is no negative number: {arguments.seed}")
+        raise UsageError(f"--seed must not be negative: {arguments.seed}")
 
 
 def _jobs(arguments: argparse.Namespace) -> int:
@@ -80,8 +80,8 @@ def _jobs(arguments: argparse.Namespace) -> int:
 
 
 def _order(arguments: argparse.Namespace, target: Target, stop: Stop) -> PropertyOrder:
-    repeat = redaction.text(repeat_command(arguments, "allow_tool", "timeout", "database"))
-    captures = arguments.output or arguments.capture
+    repeat = redaction.text(repeat_command(arguments, "tool", "allow_tool", "timeout", "database"))
+    captures = arguments.output or arguments.save_capture
     if captures is not None:
         claim_folder(captures)
     return PropertyOrder(
@@ -91,6 +91,7 @@ def _order(arguments: argparse.Namespace, target: Target, stop: Stop) -> Propert
         examples=arguments.examples,
         seed=arguments.seed,
         max_time=duration(arguments.max_time, "--max-time"),
+        tools=frozenset(arguments.tool),
         allow_tools=tuple(arguments.allow_tool),
         database=None if arguments.no_database else arguments.database or FOLDER,
         captures=captures,
@@ -108,7 +109,7 @@ def _try_properties(arguments: argparse.Namespace, target: Target, stop: Stop) -
     keep_nothing_here()
     order = _order(arguments, target, stop)
     if order.jobs > 1 and target.way != "stdio" and arguments.jobs != "auto":
-        sys.stderr.write("mcptest: behind a URL is one server: one property after the other\n")
+        sys.stderr.write("mcptest: a server with a URL is tested one property at a time\n")
     if arguments.replay:
         return replay_example(order, _example(arguments.replay, order))
     names = list(order.properties or PROPERTIES)
@@ -127,7 +128,7 @@ def _example(name: str, order: PropertyOrder) -> SavedExample:
     if kept is not None and "/" not in name and kept.is_file():
         return read_example(kept)
     if not Path(name).is_file():
-        raise UsageError(f"no example {name!r} is kept for this server, and no file is called so")
+        raise UsageError(f"no saved example or file is named {name!r}")
     return read_example(Path(name))
 
 

@@ -40,7 +40,7 @@ def run_record(arguments: argparse.Namespace) -> int:
                 said = "--proxy asks nothing by itself: --call and --read don't go with it"
                 raise UsageError(said)
             passage = Passage.asked_for(arguments.listen, arguments.port_file)
-            return record_proxied(target, arguments.out, arguments.format, passage)
+            return record_proxied(target, arguments.out, arguments.form, passage)
         if arguments.listen is not None or arguments.port_file is not None:
             raise UsageError("--listen and --port-file go with --proxy")
         return _record_tour(arguments, target)
@@ -53,7 +53,7 @@ def _record_tour(arguments: argparse.Namespace, target: Target) -> int:
     timeout, startup = duration(arguments.timeout, "--timeout"), startup_of(arguments)
     wishes = Wishes(tuple(map(_call, arguments.call)), tuple(arguments.read))
     report = TourLines(arguments)
-    recorder = recorder_for(arguments.out, arguments.format)
+    recorder = recorder_for(arguments.out, arguments.form)
     recorder.spare_older = True  # until the session has begun
     unreachable = None
     try:

@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
+from mcptest.commands.options import add_renamed
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.safe_text import show
 from mcptest.report.json_schemas import FORMATS, schema_of, titled
 from mcptest.transport.files import replace_file
 
-_EXAMPLE = "a counterexample that `mcptest property` keeps"
+_EXAMPLE = "a counterexample of `mcptest property`"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,33 +25,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=tuple(_titles()),
         metavar="NAME",
-        help="which file format; without it they are listed",
+        help="file format (default: list them)",
     )
-    parser.add_argument(
+    add_renamed(
+        parser.add_argument,
         "--output",
+        "--out",
         nargs="+",
         default=[],
         type=Path,
         metavar="FILE",
-        help="write it to these files instead; one that holds it already is left alone",
+        help="write the schema to these files; leave up-to-date files alone",
     )
     parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.name is None:
-        if arguments.output:
+        if arguments.out:
             raise UsageError(
-                "which schema is to be written?", hint="mcptest schema suite --output …"
+                "no schema is named", hint="for example: mcptest schema suite --out FILE"
             )
         titles = _titles()
         width = max(map(len, titles))
         sys.stdout.writelines(f"{name:<{width}}  {title}\n" for name, title in titles.items())
         return ExitCode.OK
     text = json.dumps(schema_named(arguments.name), indent=2) + "\n"
-    if not arguments.output:
+    if not arguments.out:
         sys.stdout.write(text)
-    for file in arguments.output:
+    for file in arguments.out:
         _write(file, text.encode())
     return ExitCode.OK
 
@@ -61,7 +64,7 @@ def _write(file: Path, data: bytes) -> None:
             replace_file(file, data)
     except OSError as error:
         said = error.strerror or str(error)
-        raise UsageError(f"can't write {show(str(file), 300)}: {said}") from None
+        raise UsageError(f"cannot write {show(str(file), 300)}: {said}") from None
 
 
 def schema_named(name: str) -> dict[str, Any]:

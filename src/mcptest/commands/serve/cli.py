@@ -1,8 +1,9 @@
-"""`mcptest serve`: be a server: the demo, a mock, a recording, or the one of a scenario."""
+"""`mcptest serve`: serve the demo, a mock, a replay of a capture, or a client scenario."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from mcptest.commands.options import CAPABILITIES, wanted_revision
@@ -10,31 +11,33 @@ from mcptest.core.errors import ExitCode, UsageError
 from mcptest.servers.demo.start_options import TABLE, BadOption, Options, check_options, set_option
 
 _OF_A_SCENARIO = frozenset({"transport", "port", "port-file", "spec-version"})
+_NAME_ONE = "name one: demo, --mock, --capture or --scenario"
 _OF_THE_DEMO = frozenset({"root", "offer", "hide"})
 
 
 _GROUPS = {
-    "the server": ("transport", "spec-version"),
-    "over HTTP": ("host", "port", "port-file", "response", "token"),
-    "what it offers": ("root", "era", "page-size", "offer", "hide"),
+    "protocol": ("transport", "spec-version"),
+    "HTTP": ("host", "port", "port-file", "response", "token"),
+    "content": ("root", "era", "page-size", "offer", "hide"),
 }
 """Where the help shows the options that the demo has as a program of its own."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("what", nargs="?", choices=["demo"], help="the server to be")
-    add("--mock", metavar="FILE", help="be the server that this YAML describes")
-    add("--scenario", metavar="NAME", help="be the scripted server of this scenario for clients")
+    add = parser.add_argument_group("selection").add_argument
+    add("what", nargs="?", choices=["demo"], help="serve the demo")
+    add("--mock", metavar="FILE", help="serve the mock described in this YAML file")
+    add("--capture", metavar="FILE", help="replay the server recorded in this capture")
+    add("--scenario", metavar="NAME", help="serve this client scenario")
     add(
-        "--capture",
+        "--save-capture",
         metavar="FILE",
-        help="be the server that was recorded; with --scenario: record into FILE",
+        help="with --scenario: write what went over the wire",
     )
     add(
         "--capabilities",
         choices=CAPABILITIES,
-        help="with --scenario: whether to ask for what the client declares (probe, the default)",
+        help="with --scenario: how to treat optional client capabilities (default: probe)",
     )
     for title, names in _GROUPS.items():
         add = parser.add_argument_group(title).add_argument
@@ -46,20 +49,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.scenario is not None:
-        if arguments.mock is not None:
-            raise UsageError("--scenario names a server of its own, not a mock")
         return _serve_scenario(arguments)
-    if arguments.capabilities is not None:
-        raise UsageError("--capabilities goes with --scenario")
+    for option in ("capabilities", "save_capture"):
+        if getattr(arguments, option) is not None:
+            raise UsageError(f"--{option.replace('_', '-')} requires --scenario")
     named = [one for one in (arguments.what, arguments.mock, arguments.capture) if one is not None]
-    if not named:
-        raise UsageError(
-            "nothing to serve was named", hint="name demo, a --mock, a --capture or a --scenario"
-        )
-    if arguments.what is not None and arguments.capture is not None:
-        raise UsageError("--capture goes with --scenario, or names the one server to be")
-    if len(named) > 1:
-        raise UsageError("only one server can be served: demo, a --mock or a --capture")
+    if len(named) != 1:
+        said = "more than one server is named" if named else "no server is named"
+        raise UsageError(said, hint=_NAME_ONE)
     if arguments.mock is not None:
         return _serve_mock(arguments)
     if arguments.capture is not None:
@@ -84,9 +81,9 @@ def _serve_mock(arguments: argparse.Namespace) -> int:
 def _serve_recording(arguments: argparse.Namespace) -> int:
     from mcptest.servers.replay import serve_recording
 
-    _refuse_options(arguments, frozenset(TABLE) - {"transport"}, "a recording")
+    _refuse_options(arguments, frozenset(TABLE) - {"transport"}, "a capture")
     if _options(arguments).transport != "stdio":
-        raise UsageError("a recording is served over stdio", hint="leave --transport out")
+        raise UsageError("a capture is replayed over stdio only", hint="remove --transport")
     serve_recording(arguments.capture)
     return ExitCode.OK
 
@@ -96,12 +93,15 @@ def _serve_scenario(arguments: argparse.Namespace) -> int:
     from mcptest.probe.conformance.client.scenario_server import serve_scenario
     from mcptest.probe.conformance.scenario_catalogue import scenario_named
 
-    if arguments.what is not None:
-        raise UsageError("--scenario names a server of its own, not the demo")
+    if arguments.capture is not None:
+        sys.stderr.write("mcptest: --capture with --scenario is now --save-capture\n")
+        arguments.save_capture = arguments.capture
+    if arguments.what is not None or arguments.mock is not None:
+        raise UsageError("more than one server is named", hint=_NAME_ONE)
     _refuse_options(arguments, frozenset(TABLE) - _OF_A_SCENARIO, "a scenario")
     scenario = scenario_named(Side.CLIENT, arguments.scenario)
     wanted = wanted_revision(arguments.spec_version or "auto")
-    capture = None if arguments.capture is None else Path(arguments.capture)
+    capture = None if arguments.save_capture is None else Path(arguments.save_capture)
     options = _options(arguments)
     return serve_scenario(
         scenario,
@@ -117,7 +117,7 @@ def _serve_scenario(arguments: argparse.Namespace) -> int:
 def _refuse_options(arguments: argparse.Namespace, names: frozenset[str], what: str) -> None:
     for name in TABLE:
         if name in names and getattr(arguments, name.replace("-", "_")) is not None:
-            raise UsageError(f"--{name} is for the demo, not for {what}")
+            raise UsageError(f"--{name} applies to the demo, not to {what}")
 
 
 def _options(arguments: argparse.Namespace) -> Options:

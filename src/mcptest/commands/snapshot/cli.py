@@ -15,13 +15,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_suite_options(parser)
     add_server_options(parser)
     add = parser.add_argument_group("golden files").add_argument
-    add("--update", action="store_true", help="write what is new or has changed")
+    add("--update", action="store_true", help="write new and changed golden files")
     add(
         "--mask",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="what differs in every run (RE2); an update remembers it. May repeat",
+        help="regular expression (RE2) of text that differs in every run (repeatable)",
     )
     add(
         "--no-mask",
@@ -29,11 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         choices=(*BUILT_IN, "all"),
         metavar="NAME",
-        help=f"write these as they are: {', '.join(BUILT_IN)}, or all. May repeat",
+        help=f"do not mask {', '.join(BUILT_IN)}, or all (repeatable)",
     )
     add_run_options(parser)
     reports = parser.add_argument_group("reports")
     add_report_files(reports.add_argument, REPORTS)
-    reports.add_argument("--json", action="store_true", help="results as JSON on stdout, alone")
+    reports.add_argument("--json", action="store_true", help="print JSON only")
     add_strict_option(reports.add_argument)
     add_common_options(parser)

@@ -13,21 +13,21 @@ REPORTS = ("json_file", "junit", "markdown", "badge")
 def configure(parser: argparse.ArgumentParser) -> None:
     add_suite_options(parser)
     add_server_options(parser)
-    group = parser.add_argument_group("what is watched beside the suites and the fixture")
+    group = parser.add_argument_group("watching")
     group.add_argument(
         "--also",
         action="append",
         default=[],
         metavar="PATH",
-        help="files and folders of the server: a change there runs everything; may repeat",
+        help="file or folder of the server; a change runs every test (repeatable)",
     )
     group.add_argument(
         "--interval",
         metavar="T",
-        help="look for changes this often instead of being told: for network drives",
+        help="poll for changes this often, for network drives (default: file events)",
     )
     add_run_options(parser)
-    reports = parser.add_argument_group("reports, after each run with all latest results")
+    reports = parser.add_argument_group("reports")
     add_report_files(reports.add_argument, REPORTS)
     add_strict_option(reports.add_argument)
     parser.set_defaults(json=False, baseline=None, save_baseline=None)

@@ -16,6 +16,7 @@ from mcptest.commands.reporting import code_with_reports, say_unwritten, write_f
 from mcptest.commands.suite_command import (
     WantedRun,
     chosen_tests,
+    named_suites,
     names_a_server,
     run_options,
     selection_of,
@@ -66,7 +67,7 @@ def run_watch(arguments: argparse.Namespace) -> int:
     places = [*map(suite_place, paths), *filter(None, [fixture]), *sources.servers]
     interval = duration(arguments.interval, "--interval") if arguments.interval else None
     # What we write ourselves must not start the next run.
-    written = [FOLDER, arguments.capture, *(getattr(arguments, name) for name in REPORTS)]
+    written = [FOLDER, arguments.save_capture, *(getattr(arguments, name) for name in REPORTS)]
     keys = keys_of(sys.stdin) if sys.stdout.isatty() else None
     how = {"verbose": arguments.verbose, "quiet": arguments.quiet}
     screen = WatchScreen(
@@ -133,12 +134,10 @@ def _watch(watch: WatchSetup, screen: WatchScreen) -> int:
 
 
 def _named_paths(arguments: argparse.Namespace) -> list[str]:
-    paths = [*arguments.paths, *arguments.suite, *arguments.config]
-    if not paths:
-        raise UsageError("no suite is named", hint="mcptest watch --suite PATH")
+    paths = named_suites(arguments)
     for path in (*paths, *arguments.also):
         if not Path(path).exists():
-            raise UsageError(f"there is no {path} to watch")
+            raise UsageError(f"no such file or folder: {path}")
     return paths
 
 

@@ -22,6 +22,7 @@ from mcptest.session.pages import (
     LIST_MEMBERS,
     EndlessPages,
     Offer,
+    check_tool_names,
     named_items,
 )
 from mcptest.session.tape import Room, Tape
@@ -112,11 +113,13 @@ class ExampleServer:
     @property
     def ground(self) -> KnownServer:
         """With the tools that may be called: those that only read, and those that are allowed."""
-        offer, allowed = self.offer or Offer(), self.order.allow_tools
+        offer, allowed, only = self.offer or Offer(), self.order.allow_tools, self.order.tools
         tools = tuple(
             one
             for one in named_items(offer.tools)
-            if not runs_only_as_task(one) and ("*" in allowed or may_call(one, allowed))
+            if not runs_only_as_task(one)
+            and may_call(one, allowed)
+            and (not only or one["name"] in only)
         )
         return KnownServer(self.revision, self.met.transport, replace(offer, tools=tools))
 
@@ -136,6 +139,7 @@ class ExampleServer:
                 lists = {method: self._list(client, method) for method in LIST_CAPABILITIES}
                 self.info = dict(client.server.info)
                 self.offer = Offer.of(lists, capabilities=client.server.capabilities)
+                check_tool_names(self.order.tools, self.offer.tools)
             elif self.offer.tools:
                 self._list(client, "tools/list")
         except BaseException:

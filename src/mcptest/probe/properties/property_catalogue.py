@@ -99,6 +99,8 @@ class PropertyOrder(msgspec.Struct, frozen=True, kw_only=True):
     """For all of it together, in seconds: starts, calls, and making counterexamples small."""
     limit: Deadline | None = None
     """When that time is up; set where the run begins."""
+    tools: frozenset[str] = frozenset()
+    """Only these are called; empty: all that may be."""
     allow_tools: tuple[str, ...] = ()
     """Tools that may be called beside those that say they only read; `*` is every tool."""
     database: Path | None = None

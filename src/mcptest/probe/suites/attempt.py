@@ -159,7 +159,11 @@ class Attempt:
         return self._result(Status.FAIL, detail=detail, kind=kind, failures=checks, proof=proof)
 
     def _connect(self) -> None:
-        self.client = self.session.connect(self.deadline).client
+        startup = self.settings.startup
+        starting = self.deadline if startup is None else Deadline.after(startup)
+        self.client = self.session.connect(starting).client
+        if startup is not None:  # which does not count for the test
+            self.deadline = Deadline.after(self.item.test.timeout or self.settings.timeout)
         self.client.connection.on_notification = self._keep
 
     def _evaluate(self) -> Evaluation:

@@ -98,10 +98,11 @@ def _unset_variables(spec: ServerSpec, unset: Mapping[str, str]) -> Iterator[Sui
 def chosen_target(choice: ServerChoice, fixture: str = "") -> Target:
     """The server that the command line names. May raise UsageError."""
     known = variables_of(fixture, {})
+    named = ServerWords(way=choice.transport, config=choice.config)
     if choice.command:
         words = tuple(fill(word, known) for word in choice.command)
-        return target_of(ServerWords(command=words))
-    return target_of(ServerWords(server=fill(choice.server or "", known)))
+        return target_of(replace(named, command=words))
+    return target_of(replace(named, server=fill(choice.server or "", known)))
 
 
 def is_remote(spec: ServerSpec, choice: ServerChoice) -> bool:

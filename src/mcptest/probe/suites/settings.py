@@ -20,6 +20,7 @@ from mcptest.core.results import Status
 from mcptest.core.safe_text import show
 from mcptest.suite.model import ServerSpec, Test
 from mcptest.transport.files import replace_file
+from mcptest.transport.target import Way
 
 if TYPE_CHECKING:
     from threading import Event
@@ -47,6 +48,9 @@ class ServerChoice(msgspec.Struct, frozen=True):
     clean_env: bool = False
     spec_version: str = ""
     """Empty: as the suite says."""
+    transport: Way | None = None
+    config: Path | None = None
+    """The client configuration in which `server` is a name."""
 
     @property
     def is_given(self) -> bool:
@@ -102,6 +106,8 @@ class Settings(msgspec.Struct, frozen=True):
     """How tests are run, whatever they test."""
 
     timeout: float = 30.0
+    startup: float | None = None
+    """For start and handshake; None: they are part of the time of the test."""
     fixture: str | Path | None = None
     choice: ServerChoice = ServerChoice()
     all_failures: bool = False

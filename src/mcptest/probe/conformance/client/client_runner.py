@@ -242,7 +242,7 @@ def _server_command(order: ClientOrder, folder: Path) -> tuple[str, ...]:
         # -P: the client's folder may hold modules with the names of ours
         *(sys.executable, "-P", "-m", "mcptest", "serve", "--scenario", order.scenario.name),
         *("--transport", "stdio", "--spec-version", order.asked_for),
-        *("--capabilities", order.capabilities, "--capture", str(folder / "session.jsonl")),
+        *("--capabilities", order.capabilities, "--save-capture", str(folder / "session.jsonl")),
     )
 
 

@@ -87,7 +87,7 @@ def _not_offered(kind: str, official: str, names: Mapping[str, str]) -> str:
         return f"the {kind} {given}, which stands for {official}, is not there"
     return (
         f"the {kind} {official} is not there: offer it, or name one of yours with "
-        f"--fixture {official}=NAME"
+        f"--map {official}=NAME"
     )
 
 
