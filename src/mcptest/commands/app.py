@@ -17,12 +17,19 @@ import os
 import re
 import sys
 import textwrap
+import time
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any, NoReturn, cast
 
 from mcptest.commands.early_signals import interrupt_on_signals
-from mcptest.commands.output import code_with_output, masked_streams, say_lost, take_over_streams
+from mcptest.commands.output import (
+    Meanwhile,
+    code_with_output,
+    masked_streams,
+    say_lost,
+    take_over_streams,
+)
 from mcptest.core.errors import ExitCode, McptestError, UsageError
 from mcptest.core.redaction import inherited_secrets, redaction, secrets_of_command
 from mcptest.core.spelling import close_matches
@@ -261,8 +268,41 @@ def _dispatch(argv: Sequence[str]) -> int:
     arguments.server_command = command
     interrupt_on_signals()
     cli = _import(name, "cli")
+    _show_start(name, arguments)
     run_command = getattr(cli, "run", None) or getattr(_import(name, "run"), f"run_{name}")
     return cast("int", run_command(arguments))
+
+
+_BEFORE_A_LINE = 0.7
+"""Seconds: what a command says within them is soon enough."""
+
+
+def _show_start(name: str, arguments: argparse.Namespace) -> None:
+    """A terminal does not stay blank while a server starts."""
+    words, terminal = _starting(arguments), getattr(sys.stderr, "unmasked", None)
+    plain = getattr(arguments, "quiet", False) or getattr(arguments, "no_color", False)
+    is_proxy = name == "intercept" or getattr(arguments, "proxy", False)
+    if not words or plain or is_proxy or terminal is None or not terminal.isatty():
+        return
+    began = time.monotonic()
+
+    def show(meanwhile: Meanwhile) -> None:
+        if meanwhile.lasts(_BEFORE_A_LINE):
+            display = importlib.import_module("mcptest.commands.live_display")
+            display.show_start(meanwhile, redaction.text(words), terminal, began=began)
+
+    Meanwhile(show)
+
+
+def _starting(arguments: argparse.Namespace) -> str:
+    """What the command waits for; nothing where no server is named."""
+    server = getattr(arguments, "server", None)
+    if not isinstance(server, str):
+        server = ""
+    if "://" in server:
+        return f"connecting to {server.partition('?')[0]}"
+    program = next(iter([*arguments.server_command, *server.split()]), "")
+    return f"starting {program.rpartition('/')[2] or program}" if program else ""
 
 
 def _overview(*, everything: bool = False) -> str:

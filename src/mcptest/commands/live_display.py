@@ -1,4 +1,4 @@
-"""The live display of a command: who gets one, and that nothing of it is left however it ends."""
+"""The live display of a command: who gets one, and that nothing of it is left at its end."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import argparse
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
+from typing import TextIO
 
 import msgspec
 
+from mcptest.commands.output import Meanwhile
 from mcptest.core.results import Status, TestResult
 from mcptest.probe.suites.settings import Numbered
 from mcptest.report.evidence import first_line
-from mcptest.report.progress import ERASE, Progress, ticking
-from mcptest.report.terminal import Style
+from mcptest.report.progress import ERASE, LiveBlock, Progress, is_live, ticking
+from mcptest.report.terminal import Style, cut
 from mcptest.transport.interrupt import last_words
 
 
@@ -59,6 +62,32 @@ def live_progress(
     finally:
         if shown:
             last_words.remove(_erase)
+
+
+# -- Until there is anything to show: what the command waits for ---------------------------------
+
+_BETWEEN_SECONDS = 0.5
+
+
+def show_start(meanwhile: Meanwhile, words: str, stream: TextIO, *, began: float) -> None:
+    """`starting npx … 3s`, on a terminal that somebody looks at."""
+    if not is_live(stream, Style.of(stream)):
+        return
+    block = LiveBlock(stream)
+
+    def draw() -> None:
+        if not block.is_shown:
+            last_words.append(_erase)
+        seconds = f"{time.monotonic() - began:.0f}s"
+        block.draw([cut(f"{words} … {seconds}", max(1, block.size()[0] - 1))])
+
+    def clear() -> None:
+        last_words.remove(_erase)
+        block.clear()
+
+    meanwhile.draw(draw, clear)
+    while meanwhile.lasts(_BETWEEN_SECONDS):
+        meanwhile.draw(draw, clear)
 
 
 def _erase() -> None:

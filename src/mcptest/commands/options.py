@@ -104,11 +104,7 @@ def add_server_group(
         help="HTTP header to send (repeatable)",
     )
     add("--headers", default="", metavar="K=V,K=V", help=argparse.SUPPRESS)
-    add(
-        "--token-env",
-        metavar="NAME",
-        help="send the value of this variable as the bearer token",
-    )
+    add("--token-env", metavar="NAME", help="send the value of this variable as the bearer token")
     add_environment_options(add)
     return group
 
@@ -349,12 +345,7 @@ def add_jobs(add: Callable[..., Any], what: str, default: str = "auto") -> None:
 
 
 def add_seed(add: Callable[..., Any], what: str) -> None:
-    add(
-        "--seed",
-        type=int,
-        metavar="N",
-        help=f"seed for reproducible {what} (default: random)",
-    )
+    add("--seed", type=int, metavar="N", help=f"seed for reproducible {what} (default: random)")
 
 
 def add_json(add: Callable[..., Any]) -> None:

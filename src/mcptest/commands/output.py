@@ -12,11 +12,51 @@ import errno
 import io
 import os
 import sys
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, ClassVar, TextIO, cast
 
 from mcptest.core.errors import ExitCode
 from mcptest.core.redaction import redaction
+
+
+class Meanwhile:
+    """A display for as long as the command itself writes nothing: never both at once."""
+
+    current: ClassVar[Meanwhile | None] = None
+
+    def __init__(self, show: Callable[[Meanwhile], None]) -> None:
+        """`show` runs in a thread of its own, until `lasts` says that it is over."""
+        self._running = allocate_lock()
+        self._running.acquire()
+        self._drawing = allocate_lock()
+        self._clear: Callable[[], None] | None = None
+        Meanwhile.current = self
+        start_new_thread(show, (self,))
+
+    def lasts(self, seconds: float) -> bool:
+        """Wait for so long; whether it still goes on."""
+        return not self._running.acquire(timeout=seconds)
+
+    def draw(self, draw: Callable[[], None], clear: Callable[[], None]) -> None:
+        """`clear` takes away what was drawn, when it is over."""
+        with self._drawing:
+            if Meanwhile.current is self:
+                self._clear = clear
+                draw()
+
+    def clear(self) -> None:
+        with self._drawing:
+            self._running.release()
+            if self._clear is not None:
+                self._clear()
+
+    @classmethod
+    def end(cls) -> None:
+        """The command has something to say, or has ended."""
+        this, cls.current = cls.current, None
+        if this is not None:
+            this.clear()
 
 
 class MaskedStream:
@@ -33,11 +73,18 @@ class MaskedStream:
         return getattr(self._stream, name)
 
     @property
+    def unmasked(self) -> TextIO:
+        return self._stream
+
+    @property
     def buffer(self) -> BinaryIO:
+        Meanwhile.end()
         self.release()
         return cast("BinaryIO", MaskedBytes(self._stream.buffer))
 
     def write(self, text: str) -> int:
+        if Meanwhile.current is not None:
+            Meanwhile.end()
         if redaction.idle:
             return self._stream.write(text)
         masker = redaction.masker
@@ -91,6 +138,7 @@ def masked_streams() -> Iterator[None]:
     try:
         yield
     finally:
+        Meanwhile.end()
         sys.stdout, sys.stderr = before
         for stream in ours:
             with contextlib.suppress(OSError, ValueError):  # closed; what matters was flushed

@@ -54,12 +54,7 @@ def add_suite_options(parser: argparse.ArgumentParser) -> None:
         metavar="EXPR",
         help="run tests whose names match; takes and, or, not, *, =NAME",
     )
-    add(
-        "--tag",
-        action="append",
-        default=[],
-        help="run tests with this tag (repeatable)",
-    )
+    add("--tag", action="append", default=[], help="run tests with this tag (repeatable)")
     add("--shard", metavar="I/N", help="run part I of N of the tests")
     flag("--last-failed", help="run only tests that failed last time")
     flag("--keep-going", help="run the valid tests of a broken suite, and still fail")

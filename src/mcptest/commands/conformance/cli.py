@@ -48,12 +48,7 @@ def _configure_client(parser: argparse.ArgumentParser) -> None:
     _add_capabilities(add)
     _add_choice(parser, "core, auth, all and others; see `mcptest conformance list`", "core")
     add = parser.add_argument_group("execution").add_argument
-    add(
-        "--timeout",
-        default="30s",
-        metavar="T",
-        help="time limit for one scenario (default: 30s)",
-    )
+    add("--timeout", default="30s", metavar="T", help="time limit for one scenario (default: 30s)")
     add_jobs(add, "clients", "one per core")
     _add_gates(parser, _FOR_CLIENTS)
     _add_reports(parser)

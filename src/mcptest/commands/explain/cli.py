@@ -12,9 +12,7 @@ from mcptest.report.terminal import Style, say, say_json
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "rule",
-        metavar="ID",
-        help="rule such as INV-003, or code of lint or audit such as E101",
+        "rule", metavar="ID", help="rule such as INV-003, or code of lint or audit such as E101"
     )
     parser.add_argument("--json", action="store_true", help="print JSON only")
     parser.add_argument("--no-color", action="store_true", help="print plain text")

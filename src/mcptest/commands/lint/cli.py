@@ -40,11 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=OWN_PROFILE,
         help=f"codes and severities to use (default: {OWN_PROFILE})",
     )
-    add(
-        "--call-tools",
-        action="store_true",
-        help="call tools marked readOnlyHint, for E301",
-    )
+    add("--call-tools", action="store_true", help="call tools marked readOnlyHint, for E301")
     add(
         "--detect-nondeterminism",
         action="store_true",

@@ -24,11 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="call this tool with these arguments (repeatable)",
     )
     add(
-        "--read",
-        action="append",
-        default=[],
-        metavar="URI",
-        help="read this resource (repeatable)",
+        "--read", action="append", default=[], metavar="URI", help="read this resource (repeatable)"
     )
     add = parser.add_argument_group("execution").add_argument
     add("--proxy", action="store_true", help="record between a client and the server")

@@ -29,11 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--mock", metavar="FILE", help="serve the mock described in this YAML file")
     add("--capture", metavar="FILE", help="replay the server recorded in this capture")
     add("--scenario", metavar="NAME", help="serve this client scenario")
-    add(
-        "--save-capture",
-        metavar="FILE",
-        help="with --scenario: write what went over the wire",
-    )
+    add("--save-capture", metavar="FILE", help="with --scenario: write what went over the wire")
     add(
         "--capabilities",
         choices=CAPABILITIES,
