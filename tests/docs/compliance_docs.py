@@ -223,8 +223,8 @@ def _corpus_rule(rule: ListedRule) -> Iterator[str]:
         for heading, lines in asked_in_words(row):
             yield f"- {heading.lower()}:"
             yield from (f"  - {plain(line)}" for line in lines)
-    if rule.entry.fix:
-        yield f"\nTo fix it: {plain(rule.entry.fix)}"
+    if rule.fix:
+        yield f"\nWhat to do: {plain(rule.fix)}"
     if rule.entry.retired and rule.window.until is not None:
         yield f"\nFrom {rule.window.until} on: {plain(rule.entry.retired)}"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from mcptest.core.revision import TIMELINE
 from mcptest.report.rules import facts_of
 from mcptest.rules.catalogue import all_rules
-from mcptest.rules.composition import COMPOSITION_RULES
+from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
 from mcptest.rules.declaration import Rule
 from tests.docs.page_files import stale_files, write_files, write_or_check
 
@@ -22,12 +22,17 @@ _FACTS = ("Severity", "Judges", "Revisions", "Transports", "Category", "Specific
 _INTRODUCTION = """\
 # Rules
 
-Every rule that `mcptest compliance invariants` judges a session by. `mcptest explain ID` shows the
-same pages in a terminal. An id never changes its meaning and is never used again.
+These are the rules by which `mcptest compliance invariants` judges a session. `mcptest explain ID`
+shows the same pages in a terminal. An id never changes its meaning and is never reused.
 
-A verdict is `pass`, `fail`, `not_observed` (nothing in the capture exercised the rule: never a
-pass), `not_applicable` (outside the rule's revisions or transport) or `inconclusive` (could not be
-judged; the reason is given). A broken MUST makes the exit code 1, a broken SHOULD is a warning.
+A verdict is one of:
+
+- `pass`: the capture exercises the rule, and nothing violates it
+- `fail`: the capture violates the rule. A violated MUST makes the exit code 1, a violated SHOULD
+  is a warning
+- `not_observed`: nothing in the capture exercises the rule
+- `not_applicable`: the rule does not apply to the revision or transport
+- `inconclusive`: the rule could not be judged; the verdict gives the reason
 """
 
 
@@ -35,7 +40,7 @@ def pages() -> dict[str, str]:
     """Every file of the folder with its content."""
     found = {f"{rule.id}.md": _page(rule) for rule in all_rules()}
     for other in COMPOSITION_RULES.values():
-        found[f"{other.id}.md"] = f"{_HEAD}\n# {other.id}: {other.title}\n\n{other.explanation}\n"
+        found[f"{other.id}.md"] = _words(other)
     found["README.md"] = "".join(_index())
     return found
 
@@ -46,7 +51,12 @@ def _page(rule: Rule) -> str:
     facts["Transports"] = ", ".join(sorted(rule.transports)) or "any"
     facts["Specification"] = f"<{rule.url()}>"
     table = "".join(f"| {name} | {facts[name]} |\n" for name in _FACTS if name in facts)
-    return f"{_HEAD}\n# {rule.id}: {rule.title}\n\n{rule.explanation}\n\n| | |\n|---|---|\n{table}"
+    return f"{_words(rule)}\n| | |\n|---|---|\n{table}"
+
+
+def _words(rule: Rule | CompositionRule) -> str:
+    title = f"# {rule.id}: {rule.title}"
+    return f"{_HEAD}\n{title}\n\n{rule.explanation}\n\n**What to do:** {rule.fix}\n"
 
 
 def _index() -> Iterator[str]:
@@ -61,7 +71,7 @@ def _index() -> Iterator[str]:
                 f"| [{rule.id}]({rule.id}.md) | {rule.title} | {rule.severity.value} "
                 f"| {rule.side.value} | {rule.window} |\n"
             )
-    yield "\n## composition of several servers\n\n| id | rule |\n|---|---|\n"
+    yield "\n## several servers together\n\n| id | rule |\n|---|---|\n"
     for other in COMPOSITION_RULES.values():
         yield f"| [{other.id}]({other.id}.md) | {other.title} |\n"
 

@@ -66,5 +66,13 @@ def test_a_capture_of_one_era_decides_no_rule_of_the_other() -> None:
 def test_every_rule_has_a_page_that_says_more_than_its_title(name: str) -> None:
     rule = RULES.get(name) or COMPOSITION_RULES[name]
     assert len(rule.explanation) > len(rule.title)
-    assert rule.title[0].islower() or rule.title.startswith(("HTTP", "INV", "Mcp"))
+    assert rule.title[0].islower() or rule.title.startswith(("HTTP", "INV", "Mcp", "MCP-"))
     assert not rule.title.endswith(".")
+
+
+@pytest.mark.parametrize("name", [*ALL, *COMPOSITION_RULES])
+def test_every_rule_says_what_to_do(name: str) -> None:
+    fix = (RULES.get(name) or COMPOSITION_RULES[name]).fix
+    assert fix[0].isupper()
+    assert fix.endswith(".")
+    assert len(fix.split()) > 4

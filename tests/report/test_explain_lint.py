@@ -73,9 +73,9 @@ def test_a_page_says_what_must_hold_before_anything_is_expected(
 ) -> None:
     assert run(["explain", "PROMPT-107"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "Asked when: the server declares prompts" in out
+    assert "Tested only if: the server declares prompts" in out
     assert (
-        'Judged only when: result.messages[*].content.type contains "image" '
+        'Judged only if: result.messages[*].content.type contains "image" '
         "(otherwise not observed: the prompt gave no image)" in out
     )
 

@@ -42,7 +42,9 @@ def test_every_rule_of_every_corpus_is_listed_and_explained() -> None:
         held = {rule.id for rule in all_listed_rules(revision)}
         assert corpus.rules.keys() <= held
     for name in listed:
-        assert page_of(name).startswith(f"{name}  ")
+        page = page_of(name)
+        assert page.startswith(f"{name}  ")
+        assert "\nWhat to do:\n  " in page
 
 
 def test_the_list_stands_section_by_section_without_repeating_one() -> None:
@@ -53,7 +55,7 @@ def test_the_list_stands_section_by_section_without_repeating_one() -> None:
     )
     lines = list(rules_as_lines(rules, [], Revision.V2025_06_18, Style()))
     assert any(line.startswith("  PROTO-002    MUST   initialize returns") for line in lines)
-    assert lines[-1].startswith(f"{len(rules)} rules;")
+    assert lines[-1].startswith(f"{len(rules)} rules. To read one")
 
 
 def test_a_rule_of_a_revision_is_not_listed_in_another() -> None:
@@ -69,10 +71,10 @@ def test_a_page_says_what_is_sent_what_is_expected_and_what_to_do() -> None:
     for part in (
         "initialize returns the negotiated capabilities",
         "The result of initialize has a capabilities object",
-        "2024-11-05 to 2025-03-26\nWhat is sent:\n  initialize\n",
+        "2024-11-05 to 2025-03-26\nSent:\n  initialize\n",
         "{revision}: the wire version",
-        "\n2025-06-18 to 2025-11-25\nWhat is expected:\n",
-        "To fix it:\n  Return an object for every capability",
+        "\n2025-06-18 to 2025-11-25\nExpected:\n",
+        "What to do:\n  Return an object for every capability",
         "severity       MUST",
         "statements     L03",
         "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#",
@@ -93,14 +95,14 @@ def test_a_probe_is_told_step_by_step() -> None:
 
 
 def test_another_name_of_a_rule_over_sessions_says_who_judges_it() -> None:
-    assert "It is judged over whole sessions, by LIFE-004." in page_of("PROTO-001")
+    assert "LIFE-004 judges it over whole sessions." in page_of("PROTO-001")
     value = described_rule(corpus_rules()["PROTO-001"])
     assert (value.kind, value.judged_by) == ("session", "LIFE-004")
 
 
 def test_what_a_rule_needs_is_told() -> None:
     fixture = page_of("SAMPLE-001")
-    assert "Asked when:\n  the server declares tools\n" in fixture
+    assert "Tested only if:\n  the server declares tools\n" in fixture
     assert "the fixture sampling_tool, or it has test_sampling" in " ".join(fixture.split())
     assert "the transport is http" in page_of("HTTP-107")
 
@@ -123,7 +125,7 @@ def test_hostile_names_are_refused_safely() -> None:
 
 def test_explain_prints_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "TOOLS-004"]) == 0
-    assert "What is expected:\n  result.structuredContent is of type" in capsys.readouterr().out
+    assert "Expected:\n  result.structuredContent is of type" in capsys.readouterr().out
     assert run(["explain", "TOOLS-004", "--json"]) == 0
     rule = json.loads(capsys.readouterr().out)["rules"][0]
     assert rule["kind"] == "exchange"

@@ -159,7 +159,7 @@ def test_requests_at_the_end_of_a_cut_capture_are_not_blamed() -> None:
 @pytest.mark.parametrize(
     ("ending", "phrase"),
     [
-        (Exited(code=3), "the server exited by itself"),
+        (Exited(code=3), "(number): it exited"),
         (Trouble(error="timeout", detail="no answer to initialize within 1 s"), "within 1 s"),
         (Trouble(error="closed", detail="the server closed its stdout"), "closed its stdout"),
     ],

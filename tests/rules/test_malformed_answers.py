@@ -60,7 +60,7 @@ def test_a_result_without_an_id_may_answer_the_request_that_waits(fault: str) ->
     begin = handshake(server={"tools": {}})
     found = verdict("MSG-008", full(begin, ask(2, "tools/call", CALL), said))
     assert (found.outcome, found.doubtful) == (Outcome.INCONCLUSIVE, True)
-    assert "or a request that waits" in found.reason
+    assert "or an open request" in found.reason
 
 
 def test_a_doubt_of_one_session_is_kept_where_another_session_passes() -> None:

@@ -67,6 +67,10 @@ class ListedRule:
         return self.newest.requirement
 
     @property
+    def fix(self) -> str:
+        return self.newest.fix
+
+    @property
     def side(self) -> Side:
         session = self.newest.session
         return session.side if session is not None else self.entry.side
@@ -193,7 +197,7 @@ def sent_in_words(check: SentCheck) -> list[str]:
         lines = [", with ".join((f"HTTP {check.http.method}", *headers))]
         lines += [f"with the body {show(check.http.body, LIMIT)}"] if check.http.body else []
     elif check.raw:
-        lines = [f"as it stands: {show(check.raw, LIMIT)}"]
+        lines = [f"these bytes: {show(check.raw, LIMIT)}"]
     else:
         lines = list(_request(check))
     return [*lines, *(f"{{{name}}}: {placeholders()[name].about}" for name in _names_in(check))]
@@ -207,13 +211,13 @@ def _request(check: SentCheck) -> Iterator[str]:
     yield from (f"with {line}" for line in _members("in _meta", check.meta))
     yield from (f"with {line}" for line in _members("in the headers", check.headers))
     if check.declare:
-        yield f"by a client that declares {', '.join(check.declare)}"
+        yield f"from a client that declares {', '.join(check.declare)}"
 
 
 def _members(where: str, members: Any) -> Iterator[str]:
     for name, value in members.items():
-        shown = "nothing" if value is None else compact_json(value)
-        yield show(f"{shown} for {name} {where}", LIMIT)
+        shown = f"no {name} {where}" if value is None else f"{name}: {compact_json(value)} {where}"
+        yield show(shown, LIMIT)
 
 
 def _names_in(check: SentCheck) -> list[str]:
@@ -235,7 +239,7 @@ def expected_in_words(row: Row) -> list[str]:
 
 
 def needs_in_words(needs: Needs) -> list[str]:
-    """What must be so for the rule to be asked; empty when it always is."""
+    """What must hold before anything is sent for the rule; empty if nothing must."""
     known = well_known().get(needs.fixture, ())
     named = f", or it has {' or '.join(known)}" if known else ""
     told = [
@@ -243,8 +247,8 @@ def needs_in_words(needs: Needs) -> list[str]:
         (needs.any_capability, f"the server declares one of {', '.join(needs.any_capability)}"),
         (needs.undeclared, f"the server does not declare {', '.join(needs.undeclared)}"),
         (needs.transport, f"the transport is {' or '.join(needs.transport)}"),
-        (needs.session, "the server gave out a session id"),
-        (needs.authorization, "the server asks for a token"),
+        (needs.session, "the server returned a session id"),
+        (needs.authorization, "the server requires a token"),
         (needs.extension, f"the server declares the extension {needs.extension}"),
         (needs.fixture, f"the server has the fixture {needs.fixture}{named}"),
     ]
@@ -252,8 +256,7 @@ def needs_in_words(needs: Needs) -> list[str]:
 
 
 def conditions_in_words(when: Sequence[Condition]) -> list[str]:
-    """What must hold of an exchange before anything is expected of it, and what it is called
-    where it does not: then the rule was not observed."""
+    """What must hold of an exchange before the rule judges it, and the reason if it does not."""
     return [
         f"{in_words(one.expectation)} (otherwise not observed: {one.otherwise})" for one in when
     ]
@@ -262,11 +265,11 @@ def conditions_in_words(when: Sequence[Condition]) -> list[str]:
 def asked_in_words(row: Row) -> list[tuple[str, list[str]]]:
     """The whole row, as headings with their lines."""
     parts = [
-        ("What is sent", sent_in_words(row.check)),
-        ("What is expected", expected_in_words(row)),
-        ("Asked when", needs_in_words(row.needs)),
-        ("Judged only when", conditions_in_words(row.when)),
-        ("Why it does no harm", [row.safe] if row.safe else []),
+        ("Sent", sent_in_words(row.check)),
+        ("Expected", expected_in_words(row)),
+        ("Tested only if", needs_in_words(row.needs)),
+        ("Judged only if", conditions_in_words(row.when)),
+        ("Why it is safe", [row.safe] if row.safe else []),
     ]
     return [(heading, lines) for heading, lines in parts if lines]
 
@@ -291,11 +294,11 @@ def rules_as_lines(
         scope = style.paint(f"{rule.side.value}, {rule.window}", "dim")
         yield f"  {rule.id:<12} {severity.value:<6} {rule.title}  {scope}"
     if together:
-        yield "\n" + style.paint("composition of several servers", "cyan")
+        yield "\n" + style.paint("several servers together", "cyan")
     for other in together:
         yield f"  {other.id:<12} {'hazard':<6} {other.title}"
     yield ""
-    yield f"{len(rules) + len(together)} rules; mcptest explain ID shows one in full"
+    yield f"{len(rules) + len(together)} rules. To read one in full: mcptest explain ID"
 
 
 class RuleWindow(msgspec.Struct, frozen=True):
@@ -331,11 +334,11 @@ class DescribedRule(msgspec.Struct, frozen=True, kw_only=True):
     transports: list[str]
     specification: str
     explanation: str
+    fix: str
     common: Commonness | None
     judged_by: str | UnsetType | None = UNSET
     severities: list[SeverityIn] | UnsetType = UNSET
     statements: list[str] | UnsetType = UNSET
-    fix: str | UnsetType = UNSET
     asked: list[AskedIn] | UnsetType = UNSET
 
 
@@ -343,6 +346,7 @@ class DescribedHazard(msgspec.Struct, frozen=True):
     id: str
     title: str
     explanation: str
+    fix: str
 
 
 class RuleListing(msgspec.Struct, frozen=True, tag_field="format", tag="mcptest.rules/1"):
@@ -356,8 +360,12 @@ def rules_as_json(
     revision: Revision | None,
 ) -> bytes:
     listed = [described_rule(rule, revision) for rule in rules]
-    hazards = [DescribedHazard(other.id, other.title, other.explanation) for other in together]
+    hazards = [described_hazard(other) for other in together]
     return as_json(RuleListing(listed, hazards))
+
+
+def described_hazard(rule: CompositionRule) -> DescribedHazard:
+    return DescribedHazard(rule.id, rule.title, rule.explanation, rule.fix)
 
 
 def described_rule(rule: Rule | ListedRule, revision: Revision | None = None) -> DescribedRule:
@@ -373,11 +381,12 @@ def described_rule(rule: Rule | ListedRule, revision: Revision | None = None) ->
         transports=sorted(rule.transports),
         specification=rule.url(revision),
         explanation=rule.explanation,
+        fix=rule.fix,
         common=known_sdks().commonness(rule.id),
     )
     if isinstance(rule, Rule):
         return described
-    # What a rule of the corpora has beside: how it is asked, and what to do when it fails.
+    # Only a rule of the corpora says how it is asked.
     session = rule.session_rule
     return replace(
         described,
@@ -388,7 +397,6 @@ def described_rule(rule: Rule | ListedRule, revision: Revision | None = None) ->
             for window, severity in rule.severities()
         ],
         statements=list(rule.entry.statements),
-        fix=rule.entry.fix,
         asked=[
             AskedIn(
                 window.since,
@@ -436,13 +444,13 @@ def rule_page(rule: Rule | CompositionRule | ListedRule, style: Style) -> Iterat
         for paragraph in rule.explanation.split("\n\n"):
             yield from (*_wrapped(paragraph, _WIDTH), "")
         if rule.session_rule is not None:
-            yield from (f"It is judged over whole sessions, by {rule.session_rule.id}.", "")
+            yield from (f"{rule.session_rule.id} judges it over whole sessions.", "")
         yield from _stages(rule, style)
-        if rule.entry.fix:
-            yield from (*_listed("To fix it", [rule.entry.fix], style), "")
     else:
         yield from rule.explanation.splitlines()
         yield ""
+    if rule.fix:
+        yield from (*_listed("What to do", [rule.fix], style), "")
     previous = ""
     together = [("judges", "several servers together")]
     for name, value in together if isinstance(rule, CompositionRule) else facts_of(rule):

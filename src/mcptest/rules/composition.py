@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ import msgspec
 from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import Kind
 from mcptest.core.safe_text import show
+from mcptest.rules.declaration import explanation_and_fix
 from mcptest.rules.protocol import objects_at
 from mcptest.rules.session import Step
 from mcptest.session.pages import named_items
@@ -78,7 +78,7 @@ class Hazard(msgspec.Struct, frozen=True):
 class CompositionRule:
     """A property of several sessions. `find` yields what they share against it.
 
-    It is the decorator of that function, whose docstring is the rule's page.
+    It is the decorator of that function, whose docstring is the rule's page and fix.
     """
 
     id: str
@@ -95,7 +95,11 @@ class CompositionRule:
 
     @property
     def explanation(self) -> str:
-        return inspect.cleandoc(self.find.__doc__ or "")
+        return explanation_and_fix(self.find)[0]
+
+    @property
+    def fix(self) -> str:
+        return explanation_and_fix(self.find)[1]
 
 
 COMPOSITION_RULES: dict[str, CompositionRule] = {}
@@ -141,13 +145,13 @@ def _shared_names(servers: ComposedServers, kind: str, shown: int = 80) -> Itera
     "COMP-001", "tool names do not overlap between servers", names="tools", prefixed_by_clients=True
 )
 def tool_names_overlap(servers: ComposedServers) -> Iterator[Shared]:
-    """Two servers behind one client list a tool of the same name.
+    """Two servers behind one client list a tool with the same name.
 
-    A client that does not put the server's name before the tool's can't tell which one a model
-    means, and a hostile server can take calls that were meant for another. Names that carry their
-    server as `<server>__tool` don't collide.
+    If the client does not put the server's name before the tool's, it cannot tell which tool a
+    model means. A hostile server can also take calls that were meant for another. Names with their
+    server as a prefix, such as `<server>__tool`, do not collide.
 
-    To fix it, prefix the tool names in the client, or rename one of them.
+    Fix: Prefix the tool names in the client, or rename one of the tools.
     """
     return _shared_names(servers, "tools")
 
@@ -156,13 +160,14 @@ def tool_names_overlap(servers: ComposedServers) -> Iterator[Shared]:
 def request_ids_collide(servers: ComposedServers) -> Iterator[Shared]:
     """Two sessions on one shared transport use the same JSON-RPC request ids.
 
-    Where a client sends the requests for several servers over one channel, an answer can only be
-    matched by its id. An id that was used for two servers can't be matched to one request.
+    When a client sends requests for several servers over one channel, it can match a response only
+    by its id. An id that was used for two servers does not identify one request.
 
-    A capture of the public form does not say which transport it used, so equal ids are reported;
-    `--separate-transports` says that each session had its own. A full capture names its channel
-    and collides only with a session on the same one. To fix it, give each server its own
-    transport, or draw all ids from one counter.
+    A capture in the public form does not name its transport, so equal ids are reported. Use
+    `--separate-transports` if each session had its own. A full capture names its channel and
+    collides only with a session on the same channel.
+
+    Fix: Give each server its own transport, or take all ids from one counter.
     """
     groups: dict[Any, list[tuple[JudgedSession, str]]] = {}
     for session, label in servers.labelled:
@@ -178,7 +183,7 @@ def request_ids_collide(servers: ComposedServers) -> Iterator[Shared]:
             names = tuple(show(msgspec.json.encode(one).decode(), 80) for one in shared)
             more = f" and {total - len(shared)} more" if total > len(shared) else ""
             labels, noun = (first_label, second_label), "ids" if total > 1 else "id"
-            told = f"request {noun} {', '.join(names)}{more} used with {_listed(labels)}"
+            told = f"{_listed(labels)} got the same request {noun} {', '.join(names)}{more}"
             yield told, names, labels, total
 
 
@@ -189,10 +194,12 @@ def request_ids_collide(servers: ComposedServers) -> Iterator[Shared]:
     prefixed_by_clients=True,
 )
 def prompt_names_overlap(servers: ComposedServers) -> Iterator[Shared]:
-    """Two servers behind one client list a prompt of the same name.
+    """Two servers behind one client list a prompt with the same name.
 
-    Prompts are picked by name, often as slash commands: the one that a person gets then depends
-    on the order in which the servers were connected. Prefix the names, or rename one.
+    People pick prompts by name, often as slash commands. Which prompt they get then depends on the
+    order in which the servers were connected.
+
+    Fix: Prefix the prompt names in the client, or rename one of the prompts.
     """
     return _shared_names(servers, "prompts")
 
@@ -201,9 +208,10 @@ def prompt_names_overlap(servers: ComposedServers) -> Iterator[Shared]:
 def resource_uris_overlap(servers: ComposedServers) -> Iterator[Shared]:
     """Two servers behind one client list a resource with the same URI.
 
-    A URI names one thing. A client that keeps one table of resources will read the wrong one, or
-    take an update of one for an update of the other. Use a scheme or authority of its own for
-    each server.
+    A URI names one thing. A client that keeps one table of resources reads the wrong one, or takes
+    an update of one for an update of the other.
+
+    Fix: Use a separate URI scheme or authority for each server.
     """
     return _shared_names(servers, "resources", 120)
 

@@ -54,6 +54,8 @@ _MOVED = {
     "basic/utilities/cancellation": "basic/patterns/cancellation",
 }
 _ID = re.compile(r"[A-Z]{3,8}-\d{3}")
+FIX = "Fix: "
+"""The last paragraph of a rule's docstring begins with it, and says what to do."""
 ANSWERS = (Kind.RESULT, Kind.ERROR)
 MESSAGES = (Kind.REQUEST, Kind.NOTIFICATION, *ANSWERS)
 
@@ -79,7 +81,7 @@ def _undeclared(check: Check) -> Watching:
 class Rule:
     """Everything about one rule; the page, the rule list and the verdict all come from here.
 
-    It is the decorator of the function that watches, whose docstring is the rule's page.
+    It is the decorator of the function that watches, whose docstring is the rule's page and fix.
     """
 
     id: str
@@ -117,9 +119,9 @@ class Rule:
     probe: str = ""
     """The probe that makes its occasion, where no client does that on a tour."""
     root_cause: str = ""
-    """The root cause that is told where it fails: other rules can't be judged then."""
+    """The root cause that is reported where it fails: other rules can't be judged then."""
     yields_to: Mapping[str, Same] = field(default_factory=dict)
-    """Rules that tell of the fault where both saw the same, the first of them that did."""
+    """Rules that report the fault where both saw the same, the first of them that did."""
     absorbs: Same | None = None
     """Every other rule yields to it where both saw the same."""
     reports: str = ""
@@ -135,8 +137,10 @@ class Rule:
     def __call__(self, judging: Judging) -> Judging:
         if not _ID.fullmatch(self.id) or self.id in RULES:
             raise ValueError(f"rule id {self.id!r} is malformed or taken")
-        if not judging.__doc__:
-            raise ValueError(f"rule {self.id} has no page: write its docstring")
+        if FIX not in (judging.__doc__ or ""):
+            raise ValueError(
+                f"rule {self.id} has no page: write a docstring that ends with `Fix: `"
+            )
         by_step = len(inspect.signature(judging).parameters) > 1
         watch: Any = _step_by_step(judging) if by_step else judging
         shapes = (*self._wrong_shapes(), *self.reports_shapes)
@@ -160,7 +164,12 @@ class Rule:
 
     @property
     def explanation(self) -> str:
-        return inspect.cleandoc(self.watch.__doc__ or "")
+        return explanation_and_fix(self.watch)[0]
+
+    @property
+    def fix(self) -> str:
+        """What the side at fault should do."""
+        return explanation_and_fix(self.watch)[1]
 
     def severity_in(self, revision: Revision | None) -> Severity:
         """A capture that does not name its revision is judged by the milder word."""
@@ -183,6 +192,12 @@ class Rule:
         dated = [known for known in covered if known is not Revision.DRAFT]
         chosen = revision if revision in covered else (dated or covered)[-1]
         return specification_url(self.spec, chosen)
+
+
+def explanation_and_fix(declared: Callable[..., object]) -> tuple[str, str]:
+    """The docstring of a rule's function: its page, and its last paragraph, in one line."""
+    explanation, _, fix = inspect.cleandoc(declared.__doc__ or "").partition(f"\n\n{FIX}")
+    return explanation, " ".join(fix.split())
 
 
 def spelled_out(patterns: str) -> tuple[str, ...]:
@@ -290,7 +305,7 @@ class Check:
 
     def verdict(self) -> Verdict:
         """A violation fails, something seen passes, and silence is neither."""
-        outcome, reason = Outcome.NOT_OBSERVED, "nothing in the capture exercised it"
+        outcome, reason = Outcome.NOT_OBSERVED, "nothing in the capture exercises it"
         hindered = self._unchecked or self._doubt
         if self.violations or (self.observed and not hindered):
             outcome, reason = Outcome.FAIL if self.violations else Outcome.PASS, ""
@@ -327,7 +342,7 @@ def once_declared(check: Check, judge: Callable[[Step], None]) -> Watching:
         if check.session.server_capabilities is not None:
             judge(step)
         else:
-            check.inconclusive("the capture does not say what the server declared")
+            check.inconclusive("the capture does not contain the server's capabilities")
 
 
 def _excerpt(step: Step) -> str | None:

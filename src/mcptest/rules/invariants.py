@@ -42,21 +42,21 @@ _error_rule = partial(
     sender="client",
 )
 def initialize_comes_first(check: Check) -> Watching:
-    """The first request of a session with a handshake is `initialize`.
+    """In a session with a handshake, the client's first request is `initialize`.
 
-    Before it nothing is agreed: neither the revision nor what either side can do. A server may
-    refuse everything that comes earlier, and many do.
+    Before `initialize`, client and server have agreed on nothing: neither the revision nor the
+    capabilities of either side. A server may reject earlier requests, and many servers do.
 
-    A `server/discover` or another request that names a stateless revision may come first: that is
-    how a client finds out which era a server speaks. Nothing else may come before `initialize`,
-    and nothing between such a probe and `initialize`; a `ping` neither.
+    Two kinds of requests may come first: `server/discover`, and a request that names a stateless
+    revision. Clients use them to find out which era a server speaks. Nothing else may come before
+    `initialize`, not even `ping`, and nothing may come between such a probe and `initialize`.
 
-    To fix it, send `initialize` first and wait for its answer.
+    Fix: Send `initialize` first and wait for its response before you send anything else.
     """
     while step := (yield):  # never a probe: that is of the stateless era
         check.saw(step)
         if step.method != "initialize":
-            told = f"the first request is {step.method!r}"
+            told = f"the client's first request is {step.method!r}"
             check.violated(step, told, "initialize", actual=step.method)
         return
 
@@ -68,13 +68,15 @@ def initialize_comes_first(check: Check) -> Watching:
     answers_to=("initialize",),
 )
 def initialized_follows_the_response(check: Check) -> Watching:
-    """After a successful `initialize` the client says `notifications/initialized`, then goes on.
+    """After a successful `initialize`, the client sends `notifications/initialized`.
 
-    The notification tells the server that the client accepted the agreed revision. It is broken
-    when the client makes another request (a `ping` aside) without it, or sends it before the
-    response has come. A capture that ends right after `initialize` has not exercised it.
+    The notification tells the server that the client accepted the agreed revision. The rule fails
+    when the client sends another request (except `ping`) without it, or sends the notification
+    before the response arrives. A capture that ends right after `initialize` does not exercise the
+    rule.
 
-    To fix it, send the notification as soon as the response has been read.
+    Fix: Send `notifications/initialized` as soon as you have read the `initialize` response, before
+    any other request.
     """
     answered = done = reported = False
     while step := (yield):
@@ -86,13 +88,13 @@ def initialized_follows_the_response(check: Check) -> Watching:
             done = True
             check.saw(step)
             if not answered:
-                told = "notifications/initialized came before the initialize response"
+                told = "the client sent notifications/initialized before the initialize response"
                 check.violated(step, told, "the initialize response first")
         elif step.kind is Kind.REQUEST and answered and not done and not reported:
             if step.method in {"ping", "initialize", "server/discover"}:
                 continue
             reported = True
-            told = f"the client goes on with {step.method!r} without notifications/initialized"
+            told = f"the client sent {step.method!r} without notifications/initialized"
             expected = "notifications/initialized after the initialize response"
             check.violated(step, told, expected, actual=step.method)
 
@@ -104,17 +106,18 @@ def initialized_follows_the_response(check: Check) -> Watching:
     methods=("tools/list", "resources/list", "prompts/list"),
 )
 def listed_features_were_advertised(check: Check, step: Step) -> None:
-    """A server that answers `tools/list`, `resources/list` or `prompts/list` declared the feature.
+    """A server that answers `tools/list`, `resources/list` or `prompts/list` declares it.
 
-    Clients look at the declared capabilities to decide what to ask for: a feature that works but
-    was not declared is invisible to them. A capability that is absent or null is not declared; an
-    error answer is not an answer. It is arguable of an empty list, as some SDKs answer by
-    themselves: nothing is offered that a client could miss.
+    Clients read the declared capabilities to decide what to ask for. They never see a feature that
+    works but is not declared. A capability that is absent or null is not declared, and an error
+    response does not count as an answer. An empty list is arguable, because some SDKs return one by
+    default: the client misses nothing.
 
-    In the stateless era capabilities come with `server/discover`, which a client need not call; a
-    capture without it can't show a violation.
+    In the stateless era, capabilities come with `server/discover`, which a client need not call. A
+    capture without it cannot show a violation.
 
-    To fix it, declare the capability in the `initialize` (or `server/discover`) result.
+    Fix: Declare the capability in the `initialize` (or `server/discover`) result, or answer the
+    list with error -32601.
     """
     capabilities = check.session.server_capabilities
     if capabilities is None and step.stateless:
@@ -124,7 +127,7 @@ def listed_features_were_advertised(check: Check, step: Step) -> None:
     check.saw(step)
     if not declares(capabilities, name):
         declared = ", ".join(sorted(capabilities)) if isinstance(capabilities, dict) else ""
-        told = f"the server answers {step.method} but did not advertise {name!r}"
+        told = f"the server answered {step.method} but did not declare {name!r}"
         expected = f"{name!r} among the server's capabilities"
         check.violated(step, told, expected, actual=declared or "no capabilities")
 
@@ -142,18 +145,19 @@ _CALLERS_FAULT = frozenset({-32602, -32002, -32042, -32020, -32021, -32022, -328
     yields_to={"TOOLS-001": "answer", "RES-101": "answer", "PROMPT-101": "answer"},
 )
 def advertised_capabilities_work(check: Check) -> Watching:
-    """For each capability that the server declared and that was called, at least one call worked.
+    """For each declared capability that the client used, at least one call succeeds.
 
-    A declared feature that answers every call with an error is worse than none: clients build on
-    it. Judged at the end of the session, over the capability's own methods together (for example
-    `tools/list` and `tools/call` for `tools`).
+    A declared feature that answers every call with an error is worse than no feature, because
+    clients build on it. The rule is judged at the end of the session, over all methods of the
+    capability together (for example `tools/list` and `tools/call` for `tools`).
 
-    Errors that the caller provokes (invalid params, a missing resource, a missing client
-    capability, a wrong header or version, a cancelled request) do not count against the server: a
-    capability with no other answers is inconclusive. It is arguable of internal errors (-32603): a
-    server whose backend is away has no better answer. Judge it with its backend.
+    Errors that the caller provokes do not count against the server: invalid params, a missing
+    resource, a missing client capability, a wrong header or version, a cancelled request. If the
+    capability has no other responses, the verdict is inconclusive. Internal errors (-32603) are
+    arguable: a server whose backend is down has no better response. Judge it with its backend
+    running.
 
-    To fix it, make the methods work or stop declaring the capability.
+    Fix: Make the capability's methods work, or stop declaring the capability.
     """
     worked: set[str] = set()
     excused: set[str] = set()
@@ -175,10 +179,11 @@ def advertised_capabilities_work(check: Check) -> Watching:
         elif name in failed:
             step, count = failed[name]
             check.saw(step)
-            told = f"every call to the advertised capability {name!r} failed ({count} of {count})"
-            check.violated(step, told, "at least one call that works", actual=_error_text(step))
+            told = f"the server answered every call of {name!r} with an error ({count} of {count})"
+            expected = "at least one call that succeeds"
+            check.violated(step, told, expected, actual=_error_text(step))
         else:
-            check.inconclusive(f"every call to {name!r} failed for reasons the caller gave")
+            check.inconclusive(f"the client provoked every error of {name!r}")
 
 
 def _error_text(step: Step) -> str:
@@ -199,13 +204,14 @@ def _error_text(step: Step) -> str:
     reports_when={"/result/content": _has_no_content_at_all},
 )
 def tool_results_have_content(check: Check, step: Step) -> None:
-    """A successful `tools/call` carries a `content` array or `structuredContent`.
+    """A successful `tools/call` result has a `content` array or `structuredContent`.
 
-    `structuredContent` is an object; from 2026-07-28 on it may be any JSON value. `isError`, when
-    it is there, is a boolean: a string "false" is true in most languages. Results that ask for
-    input and results that stand for a task are not final and are not judged here.
+    `structuredContent` is an object; from 2026-07-28 on, it may be any JSON value. `isError`, when
+    present, is a boolean: the string "false" is true in most languages. Results that ask for input
+    and results that stand for a task are not final, so the rule does not judge them.
 
-    To fix it, return `content` (an empty array is fine) with each result.
+    Fix: Return `content` with each tool result, as an empty array if there is nothing to show, and
+    send `isError` as a boolean.
     """
     result = step.result
     if isinstance(result, dict):
@@ -216,23 +222,25 @@ def tool_results_have_content(check: Check, step: Step) -> None:
     check.saw(step)
     if fault := _tool_result_fault(result, step):
         expected = "a content array or a structuredContent object, and a boolean isError"
-        check.violated(step, fault, expected, pointer="/result")
+        check.violated(
+            step, f"the server returned a tool result {fault}", expected, pointer="/result"
+        )
 
 
 def _tool_result_fault(result: Any, step: Step) -> str:
     if not isinstance(result, dict):
-        return f"the result is {json_type(result)}, not an object"
+        return f"that is {json_type(result)}, not an object"
     content = result.get("content", ABSENT)
     structured = result.get("structuredContent", ABSENT)
     if content is not ABSENT and not isinstance(content, list):
-        return f"content is {json_type(content)}, not an array"
+        return f"whose content is {json_type(content)}, not an array"
     if structured is not ABSENT and not step.stateless and not isinstance(structured, dict):
-        return f"structuredContent is {json_type(structured)}, not an object"
+        return f"whose structuredContent is {json_type(structured)}, not an object"
     if content is ABSENT and structured is ABSENT:
-        return "neither content nor structuredContent is present"
+        return "without content or structuredContent"
     is_error = result.get("isError", ABSENT)
     if is_error is not ABSENT and not isinstance(is_error, bool):
-        return f"isError is {json_type(is_error)}, not a boolean"
+        return f"whose isError is {json_type(is_error)}, not a boolean"
     return ""
 
 
@@ -244,12 +252,12 @@ def _tool_result_fault(result: Any, step: Step) -> str:
     reports="/error{,/code,/message}",
 )
 def errors_have_code_and_message(check: Check, step: Step) -> None:
-    """Every JSON-RPC error carries an integer `code` and a string `message`.
+    """Every JSON-RPC error has an integer `code` and a string `message`.
 
-    Programs branch on the code and people read the message. A code that is a string, a boolean or
-    a fraction is none.
+    Programs branch on the code, and people read the message. A string, a boolean or a fraction is
+    not a valid code.
 
-    To fix it, send `"error": {"code": -32603, "message": "what went wrong"}`.
+    Fix: Send errors as `"error": {"code": -32603, "message": "what went wrong"}`.
     """
     error = step.error
     if error is ABSENT:
@@ -257,13 +265,14 @@ def errors_have_code_and_message(check: Check, step: Step) -> None:
     check.saw(step)
     fault = ""
     if not isinstance(error, dict):
-        fault = f"error is {json_type(error)}, not an object"
+        fault = f"that is {json_type(error)}, not an object"
     elif type(error.get("code", ABSENT)) is not int:
-        fault = f"code is {_described(error, 'code')}, not an integer"
+        fault = f"whose code is {_described(error, 'code')}, not an integer"
     elif not isinstance(error.get("message", ABSENT), str):
-        fault = f"message is {_described(error, 'message')}, not a string"
+        fault = f"whose message is {_described(error, 'message')}, not a string"
     if fault:
-        check.violated(step, fault, "an integer code and a string message", pointer="/error")
+        told = f"the {step.sender} sent an error {fault}"
+        check.violated(step, told, "an integer code and a string message", pointer="/error")
 
 
 def _described(error: dict[str, Any], member: str) -> str:
@@ -295,15 +304,15 @@ _REFUSED_EARLIER = frozenset({-32700, -32020, -32021, -32022})
     yields_to={"JSONRPC-001": "answer"},
 )
 def method_not_found_has_its_code(check: Check, step: Step) -> None:
-    """An error that means "there is no such method" has the code -32601.
+    """An error that means "the method does not exist" has the code -32601.
 
-    It is recognised by its meaning: the message says so ("method not found", "unknown method",
-    "... is not implemented"), or the request's method does not exist in the revision. A tool or
-    a resource that was not found is something else, also where the message calls it a method:
-    "Method add not found" in the answer to a call of the tool `add`. Clients use the code to find
-    out what a server can do, so another code turns "not here" into "broken".
+    The rule recognizes such an error by its meaning. Either the message says so ("method not
+    found", "unknown method", "... is not implemented"), or the requested method does not exist in
+    the revision. A missing tool or resource is something else, even if the message calls it a
+    method, like "Method add not found" in response to a call of the tool `add`. Clients use the
+    code to find out what a server supports, so any other code turns "not supported" into "broken".
 
-    To fix it, answer unknown methods with `-32601`.
+    Fix: Return error `-32601` for methods that you do not implement.
     """
     code = step.error_code
     if code == -32601:
@@ -317,9 +326,9 @@ def method_not_found_has_its_code(check: Check, step: Step) -> None:
 
 
 def _is_about_what_was_named(step: Step, text: str) -> bool:
-    """Whether the message speaks of the tool or the like that a known method was to act on.
+    """Whether the message is about the tool or the like that a known method was to act on.
 
-    Servers say "Method add not found" where there is no tool `add`: `tools/call` was understood.
+    Servers send "Method add not found" where there is no tool `add`: they understood `tools/call`.
     """
     request, method = step.request, step.method
     if request is None or not method or method in text:
@@ -344,7 +353,7 @@ def _means_no_such_method(step: Step, code: int) -> str:
     if method:
         text = text.replace(method, "method")
     if _NO_SUCH_METHOD.search(text) and not _SOMETHING_ELSE.search(text):
-        return f"the message says that the method does not exist, with code {code}"
+        return f"the {step.sender} reported an unknown method with code {code}"
     request = step.request
     if request is None or not method or code in _REFUSED_EARLIER:
         return ""
@@ -352,6 +361,5 @@ def _means_no_such_method(step: Step, code: int) -> str:
         return ""
     if code == -32600:
         return ""  # refused as a request, which says nothing about its method
-    return (
-        f"{method!r} does not exist in {request.revision or 'any revision'}, but the code is {code}"
-    )
+    missing = f"{method!r}, which does not exist in {request.revision or 'any revision'}"
+    return f"the {step.sender} answered {missing}, with code {code}"

@@ -21,7 +21,7 @@ from mcptest.rules.declaration import (
     spelled_out,
 )
 from mcptest.rules.protocol import STATELESS_CODES, member_at
-from mcptest.rules.session import Session, Step
+from mcptest.rules.session import Session, Step, other_side
 from mcptest.wire.diagnosis import diagnose
 from mcptest.wire.envelope import envelope_problems, is_request_id
 from mcptest.wire.json_text import duplicate_keys
@@ -52,81 +52,95 @@ _error_rule = partial(
 
 @_message_rule("MSG-005", "request ids are not reused", "#requests", listens=(Kind.REQUEST,))
 def request_ids_are_not_reused(check: Check, step: Step) -> None:
-    """A sender gives each request an id of its own.
+    """A sender gives each request its own id.
 
-    With the handshake an id is used once in a session, which begins with `initialize`: another
-    session, connection or process may use it again. In the stateless era it must only differ from
-    those that are still in flight; over HTTP a request with the same id on another stream is taken
-    for one of another client. A reused id makes a late answer look like the answer to another
-    request.
+    With the handshake, an id is used once per session. A session begins with `initialize`, so
+    another session, connection or process may use the id again. In the stateless era, an id must
+    only differ from those still in flight. Over HTTP, a request with the same id on another stream
+    counts as a request of another client. A reused id makes a late response look like the response
+    to another request.
+
+    Fix: Take request ids from a counter that never goes back within a session.
     """
     if type(step.id) not in {int, str}:
         return
     check.saw(step)
     if step.id_was_waiting or (step.id_was_used and not step.stateless):
-        when = "is still waiting for its answer" if step.id_was_waiting else "was used before"
-        told = f"id {step.id!r} of {step.method!r} {when}"
-        check.violated(step, told, "an id that was not used", pointer="/id")
+        when = "while it was still open" if step.id_was_waiting else "in the same session"
+        told = f"the {step.sender} used request id {step.id!r} again, for {step.method!r}, {when}"
+        check.violated(step, told, "a new id", pointer="/id")
 
 
 @_whatever_was_sent(
     "MSG-006",
-    "every response answers a request",
+    "every response matches a request",
     "#responses",
     listens=ANSWERS,
     yields_to={"JSONRPC-004": "id", "MSG-008": "message"},
 )
 def responses_answer_requests(check: Check, step: Step) -> None:
-    """A response carries the id of a request that the other side made, in the same JSON type.
+    """A response has the id of a request from the other side, in the same JSON type.
 
-    1 and "1" are two ids; 1 and 1.0 are one, as JSON has a single type of number. A response that
-    matches nothing leaves its request unanswered, and the caller waits until it gives up.
+    1 and "1" are different ids. 1 and 1.0 are the same id, because JSON has a single number type. A
+    response that matches nothing leaves its request unanswered, and the caller waits until it times
+    out.
 
-    An error for a request whose id could not be read has no id, or null, and is not judged here. An
-    id that was made up for it, like "server-error", is the id of nothing: JSON-RPC 2.0 asks for the
-    id of the request, or null. An error with the id of a message that is no request is an answer to
-    that message.
+    An error for a request whose id could not be read has no id, or null, and is not judged here. A
+    made-up id such as "server-error" is a violation: JSON-RPC 2.0 asks for the id of the request,
+    or null. An error with the id of a message that is not a request counts as a response to that
+    message.
+
+    Fix: Copy the `id` of the request into its response unchanged, with the same JSON type.
     """
     if step.kind is Kind.ERROR and step.id in (ABSENT, None):
         return
     check.saw(step)
     if step.mismatch is None or step.mismatch.name == "AGAIN":
         return
-    told = f"a response with id {shown_id(step.id)}: {step.mismatch.value}"
-    expected = "the id of a request that waits for its answer, in the same type"
+    told = f"the {step.sender} sent a response with id {shown_id(step.id)}: {step.mismatch.value}"
+    expected = "the id of an open request, with the same JSON type"
     check.violated(step, told, expected, actual=shown_id(step.id), pointer="/id")
 
 
-@_message_rule("MSG-007", "a request is answered once", "#responses", listens=ANSWERS)
+@_message_rule("MSG-007", "a request gets only one response", "#responses", listens=ANSWERS)
 def requests_are_answered_once(check: Check, step: Step) -> None:
-    """There is one response to each request.
+    """Each request gets exactly one response.
 
-    A second one is at best ignored. At worst it is taken for the answer to a later request.
+    At best, the receiver ignores a second response. At worst, it takes it for the response to a
+    later request.
+
+    Fix: Send one response per request. Look for a handler that both returns a result and reports an
+    error.
     """
     if step.request is not None:
         check.saw(step)
     elif step.mismatch is not None and step.mismatch.name == "AGAIN":
-        told = f"a second response with id {shown_id(step.id)}"
+        told = f"the {step.sender} sent a second response with id {shown_id(step.id)}"
         check.violated(step, told, "one response to each request", pointer="/id")
 
 
 @_message_rule(
     "MSG-008",
-    "a notification is not answered",
+    "a notification gets no response",
     "#notifications",
     listens=(Kind.NOTIFICATION, *ANSWERS),
     on_routine="skip",
     shown_by="silence",
 )
 def notifications_are_not_answered(check: Check) -> Watching:
-    """Nothing answers a notification, not even an unknown one.
+    """The receiver of a notification sends no response, not even to an unknown notification.
 
-    A notification has no id, so its sender has no place to put an answer. Seen here are results
-    without an id, and answers that arrive on the HTTP exchange (or in the entry of a public
-    capture) that carried a notification. An HTTP error status with an error body is allowed: that
-    is how HTTP refuses one. A result without an id on the exchange of a request answers that one;
-    elsewhere, while a request stays unanswered, it may answer either, and the rule is inconclusive.
-    That its id is missing is what MSG-001 and MSG-006 tell.
+    A notification has no id, so its sender cannot match a response to it. The rule sees results
+    without an id, and responses that arrive on the HTTP exchange (or in the entry of a public
+    capture) that carried a notification. HTTP may reject a notification with an error status and an
+    error body.
+
+    A result without an id on the exchange of a request answers that request. Elsewhere, while a
+    request is still open, such a result may answer either one, and the rule is inconclusive.
+    MSG-001 and MSG-006 report the missing id.
+
+    Fix: Send nothing back for a message without an `id`, even if you do not know its method. Over
+    HTTP, return 202 with an empty body.
     """
     without_id: list[Step] = []
     while step := (yield):
@@ -138,8 +152,8 @@ def notifications_are_not_answered(check: Check) -> Watching:
         elif stream is None or carried is None:
             without_id += [step] if is_bare and len(without_id) < _MOST_WITHOUT_ID else []
         elif carried.kind is Kind.NOTIFICATION and (is_bare or not stream.was_refused):
-            message = f"an answer to the notification {carried.method!r}"
-            check.violated(step, message, "no answer to a notification")
+            message = f"the server answered the notification {carried.method!r}"
+            check.violated(step, message, "no response to a notification")
     forgotten = sum(  # requests without an answer that nobody cancelled
         request.cancelled is None and request.method != "subscriptions/listen"
         for in_flight in check.session.in_flight.values()
@@ -147,9 +161,10 @@ def notifications_are_not_answered(check: Check) -> Watching:
     )
     if len(without_id) > forgotten:
         for step in without_id:
-            check.violated(step, "a result without an id", "no answer to a notification")
+            message = f"the {step.sender} sent a result without an id"
+            check.violated(step, message, "no response to a notification")
     elif without_id:
-        check.doubtful("a result without an id answers a notification, or a request that waits")
+        check.doubtful("a result without an id answers either a notification or an open request")
 
 
 _MOST_WITHOUT_ID = 100
@@ -158,7 +173,7 @@ _MOST_WITHOUT_ID = 100
 
 @_message_rule(
     "MSG-009",
-    "every request is answered",
+    "every request gets a response",
     "#responses",
     listens=ANSWERS,
     shown_by="missing answer",
@@ -168,11 +183,15 @@ _MOST_WITHOUT_ID = 100
 def every_request_is_answered(check: Check) -> Watching:
     """Each request gets a response, unless it was cancelled or the session ended first.
 
-    A request that is still open when later ones have been answered was forgotten. So was one that
-    the server left behind by exiting, or that the client waited for in vain. Other requests at the
-    very end of a capture, and all open ones of a capture that was cut short, can't be judged; nor
-    can those whose answer was cut off when the server was ended by a signal or the connection was
-    closed on it. A subscription stays open by design.
+    A request that is still open when later ones have been answered was forgotten. So was a request
+    that the server left open when it exited, and one that the client waited for until it timed out.
+
+    Some open requests cannot be judged: other requests at the very end of a capture, all open
+    requests of a capture that was cut short, and requests whose response was cut off because a
+    signal ended the server or the connection was closed. A subscription stays open by design.
+
+    Fix: Answer every request that has an `id`: with a result, or with an error when the handler
+    fails. Catch exceptions around each handler and return error -32603.
     """
     while step := (yield):
         if step.request is not None:
@@ -186,10 +205,11 @@ def every_request_is_answered(check: Check) -> Watching:
                 continue
             why = _why_forgotten(request, sender, session)
             if why:
-                told = f"{request.method!r} with id {shown_id(request.id)} got no response{why}"
+                asked = f"{request.method!r} with id {shown_id(request.id)}"
+                told = f"the {other_side(sender)} did not answer {asked}{why}"
                 check.violated(request, told, "a response to each request")
             else:
-                check.inconclusive("the capture ends while requests are waiting")
+                check.inconclusive("the capture ends with open requests")
 
 
 def _why_forgotten(request: Step, sender: str, session: Session) -> str:
@@ -197,12 +217,12 @@ def _why_forgotten(request: Step, sender: str, session: Session) -> str:
     if request.place in session.cut_off:
         return ""
     if sender == "client" and session.exited is not None and not session.exited.after:
-        return ": the server exited by itself"
+        return ": it exited"
     if sender == "client" and session.gave_up is not None:
         return f": {session.gave_up.detail}"
     was_ended = session.exited is not None and session.exited.after in FORCED
     if session.ends_whole and not was_ended and request.place < session.last_answered[sender]:
-        return ", though later ones were answered"
+        return ", but answered later requests"
     return ""
 
 
@@ -224,11 +244,15 @@ _JUDGED_ELSEWHERE = frozenset({Flaw.ID_NULL, Flaw.ID_TYPE, Flaw.ERROR_TYPE})
 def every_message_is_jsonrpc(check: Check, step: Step) -> None:
     """Each message has `jsonrpc: "2.0"` and is a request, a notification or a response.
 
-    A request has a string `method` and an id, a notification a `method` and no id, a response the
-    id of its request and either `result` or `error`, never both. `params` is an object or array.
+    A request has a string `method` and an id. A notification has a `method` and no id. A response
+    has the id of its request and either `result` or `error`, never both. `params` is an object or
+    array.
 
-    A peer may drop anything else without a word, and the session hangs. Bytes that are no JSON at
-    all are judged by MSG-002.
+    A peer may silently drop anything else, and then the session hangs. MSG-002 judges bytes that
+    are not JSON at all.
+
+    Fix: Send each message with `"jsonrpc": "2.0"` and exactly the members of a request, a
+    notification or a response. A JSON-RPC library does this for you.
     """
     value = step.message.value
     if value is ABSENT:
@@ -236,11 +260,12 @@ def every_message_is_jsonrpc(check: Check, step: Step) -> None:
     check.saw(step)
     if step.kind is Kind.BATCH:
         if not value:
-            check.violated(step, "an empty batch", "at least one message")
+            check.violated(step, f"the {step.sender} sent an empty batch", "at least one message")
         return
     for problem in envelope_problems(value):
         if problem.flaw not in _JUDGED_ELSEWHERE:
-            check.violated(step, problem.reason, pointer=problem.pointer)
+            told = f"the {step.sender} sent an invalid message: {problem.reason}"
+            check.violated(step, told, pointer=problem.pointer)
 
 
 @_whatever_was_sent(
@@ -250,13 +275,14 @@ def every_message_is_jsonrpc(check: Check, step: Step) -> None:
     yields_to={"STDIO-001": "message"},
 )
 def every_message_is_json_text(check: Check, step: Step) -> None:
-    """What is sent parses as JSON: UTF-8, no byte order mark, no NaN or Infinity, sane numbers.
+    """Every message parses as JSON: UTF-8, no byte order mark, no NaN or Infinity, sane numbers.
 
-    JSON libraries differ in what they forgive. Text that one of them reads and another refuses
-    makes a session work with one peer and hang with the next. Nesting deeper than 512 levels is
-    reported too: common parsers give up there.
+    JSON libraries differ in what they accept. Text that one library reads and another rejects makes
+    a session work with one peer and hang with the next. Nesting deeper than 512 levels is reported
+    too, because common parsers give up there.
 
-    To fix it, use a strict encoder and write numbers that are not finite as null or strings.
+    Fix: Use a strict JSON encoder, write UTF-8 without a byte order mark, and encode NaN and
+    Infinity as null or strings.
     """
     problems = step.message.problems
     if step.in_batch or any(one.flaw is Flaw.TOO_MANY_VALUES for one in problems):
@@ -267,7 +293,10 @@ def every_message_is_json_text(check: Check, step: Step) -> None:
         if problem.flaw is Flaw.NOT_JSON:
             known = diagnose((step.message.raw,), lines=step.stream is None)
             reason = f"{known}: {reason}" if known else reason
-        check.violated(step, reason, "JSON text", pointer=problem.pointer)
+        is_read = step.message.value is not ABSENT
+        sent = "JSON that not every parser accepts" if is_read else "invalid JSON"
+        told = f"the {step.sender} sent {sent}: {reason}"
+        check.violated(step, told, "JSON text", pointer=problem.pointer)
 
 
 @_whatever_was_sent(
@@ -280,8 +309,11 @@ def every_message_is_json_text(check: Check, step: Step) -> None:
 def keys_are_unique(check: Check, step: Step) -> None:
     """The members of each JSON object have different names.
 
-    Which of two equal keys counts is up to the parser, so a proxy and a server can read two
-    different messages from the same bytes: a way around checks. RFC 8259 says SHOULD.
+    When a key appears twice, the parser decides which value counts. A proxy and a server can then
+    read two different messages from the same bytes, which is a way around security checks. RFC 8259
+    says SHOULD.
+
+    Fix: Build messages with a JSON encoder from a map, so that each key appears once.
     """
     message = step.message
     if step.in_batch or message.value is ABSENT:
@@ -289,7 +321,7 @@ def keys_are_unique(check: Check, step: Step) -> None:
     check.saw(step)
     repeated = duplicate_keys(message.raw, message.value)
     if repeated:
-        told = f"the key {repeated[0]!r} occurs twice in one object"
+        told = f"the {step.sender} sent the key {repeated[0]!r} twice in one object"
         check.violated(step, told, "each key once", actual=", ".join(repeated[:5]))
 
 
@@ -299,33 +331,38 @@ def keys_are_unique(check: Check, step: Step) -> None:
 def request_ids_are_strings_or_integers(check: Check, step: Step) -> None:
     """The id of a request is a string or an integer, and never null.
 
-    An answer is matched by its id alone. null stands for "unknown" in JSON-RPC, and a fraction or
-    an object does not survive every peer. 2.0 is the integer 2. An integer beyond 2^53 is legal
-    but changes in peers that read numbers as doubles.
+    Responses are matched by id alone. In JSON-RPC, null stands for "unknown", and not every peer
+    preserves a fraction or an object. 2.0 is the integer 2. An integer beyond 2^53 is legal, but it
+    changes in peers that read numbers as doubles.
+
+    Fix: Give each request an integer from a counter, or a string, as its id.
     """
     identifier = step.id
     check.saw(step)
     if not is_request_id(identifier):
-        told = f"the id of {step.method!r} is {json_type(identifier)}"
+        told = f"the {step.sender} sent {step.method!r} with an id of type {json_type(identifier)}"
         check.violated(step, told, "a string or an integer", actual=repr(identifier), pointer="/id")
 
 
 @_whatever_was_sent(
     "MSG-010",
-    "an error for an unreadable request leaves out the id",
+    "an error for an unreadable request omits the id",
     "#responses",
     severity=Severity.SHOULD,
     window=SINCE_NOVEMBER_2025,
     listens=(Kind.ERROR,),
 )
 def errors_without_id_leave_it_out(check: Check, step: Step) -> None:
-    """When the id of a request could not be read, the error has no `id` member; null is not one.
+    """If the id of a request could not be read, the error has no `id` member; null does not count.
 
-    The schema of MCP does not allow null there, while JSON-RPC 2.0 asks for it and real servers
-    send it. So this is a warning: clients do well to accept both.
+    The MCP schema does not allow null there, while JSON-RPC 2.0 requires it and real servers send
+    it. The rule is therefore a warning, and clients should accept both.
+
+    Fix: Omit `id` from an error response when you could not read the id of the request.
     """
     if step.id is None:
-        check.violated(step, "the error has id null", "no id member", pointer="/id")
+        told = f"the {step.sender} sent an error with id null"
+        check.violated(step, told, "no id member", pointer="/id")
     elif step.id is ABSENT:
         check.saw(step)
 
@@ -338,15 +375,18 @@ def errors_without_id_leave_it_out(check: Check, step: Step) -> None:
     listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.BATCH),
 )
 def messages_are_not_batched(check: Check, step: Step) -> None:
-    """From 2025-06-18 on a line or body holds one message, not an array of them.
+    """From 2025-06-18 on, a line or body holds one message, not an array of messages.
 
-    Batches existed in 2025-03-26 only. A peer of a later revision need not understand them.
+    Batches exist in 2025-03-26 only. A peer of a later revision need not understand them.
+
+    Fix: Send each message on its own line or in its own POST.
     """
     if step.in_batch:
         return
     check.saw(step)
     if step.kind is Kind.BATCH:
-        check.violated(step, f"a batch of {len(step.message.items)} messages", "one message")
+        told = f"the {step.sender} sent a batch of {len(step.message.items)} messages"
+        check.violated(step, told, "one message")
 
 
 @_whatever_was_sent(
@@ -358,13 +398,17 @@ def messages_are_not_batched(check: Check, step: Step) -> None:
     reports="/result",
 )
 def results_are_objects(check: Check, step: Step) -> None:
-    """`result` is a JSON object, also when there is nothing to say: `{}`.
+    """`result` is a JSON object. An empty result is `{}`.
 
-    JSON-RPC allows any value, MCP does not: `_meta` and later additions need a place.
+    JSON-RPC allows any value, but MCP does not: `_meta` and later additions need a place.
+
+    Fix: Wrap the value in an object, and return `{}` when there is nothing to return.
     """
     check.saw(step)
     if not isinstance(step.result, dict):
-        told = f"the result of {step.method!r} is {json_type(step.result)}"
+        told = (
+            f"the {step.sender} returned {json_type(step.result)} as the result of {step.method!r}"
+        )
         check.violated(step, told, "an object", pointer="/result")
 
 
@@ -381,18 +425,20 @@ def is_meta_key(key: str) -> bool:
 
 @_whatever_was_sent(
     "MSG-016",
-    "the keys of _meta follow their grammar",
+    "the keys of _meta follow the grammar",
     "#_meta",
     window=SINCE_JUNE_2025,
     listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT),
     on_routine="send",
 )
 def meta_keys_follow_the_grammar(check: Check, step: Step) -> None:
-    """A key of `_meta` is a name, with a prefix of dotted labels and a slash before it if any.
+    """A key of `_meta` is a name, optionally after a prefix of dotted labels and a slash.
 
-    Labels begin with a letter, labels and names end with a letter or digit. The grammar keeps the
-    keys of the protocol and those of others apart. Looked at are params, results and the items of
+    Labels begin with a letter. Labels and names end with a letter or digit. The grammar keeps the
+    keys of the protocol and other keys apart. The rule checks params, results and the items of
     lists.
+
+    Fix: Name keys like `com.example/key`, with letters or digits at both ends of each part.
     """
     if b'"_meta"' not in step.message.raw and not step.in_batch:
         return  # few messages have one
@@ -401,7 +447,7 @@ def meta_keys_follow_the_grammar(check: Check, step: Step) -> None:
         check.saw(step)
         for key in meta if isinstance(meta, dict) else ():
             if not is_meta_key(key):
-                told = f"the key {key!r} of _meta"
+                told = f"the {step.sender} sent the invalid key {key!r} in _meta"
                 check.violated(step, told, "[prefix.labels/]name", actual=key, pointer=pointer)
 
 
@@ -425,34 +471,38 @@ def _metas(holder: Any) -> Iterator[tuple[str, Any]]:
     on_routine="skip",
 )
 def notifications_have_no_id(check: Check, step: Step) -> None:
-    """A message whose method begins with `notifications/` carries no `id` member.
+    """A message whose method begins with `notifications/` has no `id` member.
 
-    With an id it is a request by its shape, and the receiver owes an answer that nobody waits for.
+    With an id, the message is a request. The receiver then owes a response that nobody waits for.
+
+    Fix: Remove `id` from notifications, or send them with your library's notification function
+    instead of its request function.
     """
     if step.kind is Kind.NOTIFICATION:
         check.saw(step)
     elif step.method.startswith("notifications/"):
-        told = f"{step.method!r} with an id"
+        told = f"the {step.sender} sent the notification {step.method!r} with an id"
         check.violated(step, told, "no id member", actual=shown_id(step.id), pointer="/id")
 
 
-@_error_rule("MSG-013", "error codes are those the revision allows")
+@_error_rule("MSG-013", "error codes are allowed by the revision")
 def error_codes_are_allowed(check: Check, step: Step) -> None:
-    """From 2026-07-28 on -32020 to -32099 is reserved: only three of these codes have a meaning.
+    """From 2026-07-28 on, -32020 to -32099 is reserved, and only three of these codes are defined.
 
-    -32020 is a header that does not match, -32021 a missing client capability, -32022 an
-    unsupported version. -32002 (resource not found) and -32042 (URL elicitation required) of
-    earlier revisions are not sent any more. An unknown code there will mean something else in a
-    later revision.
+    -32020 means a header mismatch, -32021 a missing client capability, -32022 an unsupported
+    version. -32002 (resource not found) and -32042 (URL elicitation required) of earlier revisions
+    are no longer used. A later revision may give any other code in this range a meaning.
+
+    Fix: Move your own codes out of -32020 to -32099, and stop sending -32002 and -32042.
     """
     code = step.error_code
     if code is None:
         return
     check.saw(step)
     if code == -32002 or (-32099 <= code <= -32020 and code not in STATELESS_CODES):
-        retired = " any more" if code in {-32002, -32042} else ""
-        told = f"code {code} is not used{retired} in {step.revision}"
-        expected = "a code outside the reserved range, or a defined one"
+        fault = "is no longer used" if code in {-32002, -32042} else "is reserved"
+        told = f"the {step.sender} sent error code {code}, which {fault} in {step.revision}"
+        expected = "a defined code, or one outside the reserved range"
         check.violated(step, told, expected, actual=str(code), pointer="/error/code")
 
 
@@ -460,18 +510,21 @@ def error_codes_are_allowed(check: Check, step: Step) -> None:
     "MSG-014", "the old implementation-defined codes are not used", severity=Severity.SHOULD
 )
 def old_codes_are_avoided(check: Check, step: Step) -> None:
-    """New code stays away from -32000 to -32019.
+    """New code does not use -32000 to -32019.
 
-    Implementations gave these codes meanings of their own, so that a receiver can't rely on any.
-    Of these, -32001, -32003 and -32004 were in the release candidate of 2026-07-28: a peer that
-    sends them was built to that draft. -32002 is judged by MSG-013.
+    Implementations gave these codes different meanings, so a receiver cannot rely on any of them.
+    -32001, -32003 and -32004 were in the release candidate of 2026-07-28: a peer that sends them
+    was built to that draft. MSG-013 judges -32002.
+
+    Fix: Use a standard code such as -32602 or -32603, or move your own codes out of -32000 to
+    -32019.
     """
     code = step.error_code
     if code is None or code == -32002:
         return
     check.saw(step)
     if -32019 <= code <= -32000:
-        told = f"code {code} is in the range that has no agreed meaning"
+        told = f"the {step.sender} sent error code {code}, which has no agreed meaning"
         expected = "a standard code, or one outside -32000 to -32019"
         check.violated(step, told, expected, actual=str(code), pointer="/error/code")
 
@@ -493,7 +546,7 @@ def _lacks_data(code: int, members: str) -> WrongShape:
 
 @_error_rule(
     "MSG-015",
-    "the defined error codes carry their data",
+    "defined error codes carry their data",
     side=Side.SERVER,
     sender="server",
     reports_shapes=(
@@ -502,10 +555,13 @@ def _lacks_data(code: int, members: str) -> WrongShape:
     ),
 )
 def defined_codes_carry_their_data(check: Check, step: Step) -> None:
-    """-32021 names the `requiredCapabilities`, -32022 the `supported` versions and the `requested`.
+    """-32021 carries `requiredCapabilities`; -32022 carries `supported` and `requested`.
 
-    A client uses the data to try again with a version or a capability that works; without it the
-    error is a dead end.
+    The data tells a client which version or capability to retry with. Without it, the client cannot
+    recover.
+
+    Fix: Fill `error.data`: `requiredCapabilities` (an object) for -32021, `supported` (an array)
+    and `requested` (a string) for -32022.
     """
     code = step.error_code
     if code not in _DATA_OF:
@@ -513,5 +569,6 @@ def defined_codes_carry_their_data(check: Check, step: Step) -> None:
     check.saw(step)
     for name, kind in _DATA_OF[code].items():
         if not isinstance(member_at(step.error, "data", name), kind):
-            check.violated(step, f"{code} without data.{name}", pointer="/error/data")
+            told = f"the server sent error {code} without a valid data.{name}"
+            check.violated(step, told, pointer="/error/data")
             break

@@ -1,6 +1,6 @@
 """TOOL, CONTENT, RES, PROMPT, COMPLETE and LOG: what a server lists, returns and logs.
 
-Results keep what the lists promised.
+Results match what the lists promise.
 """
 
 from __future__ import annotations
@@ -81,12 +81,14 @@ _tool_name_rule = partial(
     methods=("tools/list", "tools/call"),
 )
 def structured_content_matches(check: Check) -> Watching:
-    """A tool that lists an `outputSchema` returns `structuredContent` that fits it.
+    """A tool that lists an `outputSchema` returns `structuredContent` that matches it.
 
-    Programs read the structured part without looking at it first, as the schema promises they
-    can. Results with `isError: true`, and those that ask for input or stand for a task, are not
-    held to it. References to other documents are never followed. A schema that is not valid is
-    reported by TOOL-002.
+    Programs read the structured part without checking it first, because the schema promises its
+    form. Results with `isError: true`, results that ask for input and results that stand for a task
+    are exempt. References to other documents are never followed. TOOL-002 reports an invalid
+    schema.
+
+    Fix: Return `structuredContent` that matches the tool's `outputSchema`, or correct the schema.
     """
     known: _Compiled = {}
     promised: dict[str, CompiledSchema | SchemaError] = {}
@@ -103,12 +105,12 @@ def structured_content_matches(check: Check) -> Watching:
             check.unchecked(f"the outputSchema of {name!r} can't be checked: {compiled}")
             continue
         if isinstance(compiled, SchemaError):
-            check.inconclusive(f"the outputSchema of {name!r} can't be used: {compiled}")
+            check.inconclusive(f"the outputSchema of {name!r} is not usable: {compiled}")
             continue
         check.saw(step)
         if "structuredContent" not in result:
-            told = f"the result of {name!r} has no structuredContent"
-            expected = "structuredContent, as outputSchema promises"
+            told = f"the server returned a result of {name!r} without structuredContent"
+            expected = "structuredContent that matches the outputSchema"
             check.violated(step, told, expected, pointer="/result")
             continue
         try:
@@ -117,9 +119,9 @@ def structured_content_matches(check: Check) -> Watching:
             check.unchecked(f"the structuredContent of {name!r} can't be checked: {error}")
             continue
         if misfit is not None:
-            told = f"the structuredContent of {name!r} does not fit its outputSchema"
+            told = f"the server returned structuredContent of {name!r} that breaks its outputSchema"
             pointer = f"/result/structuredContent{misfit.pointer}"
-            expected = "a value that fits the outputSchema"
+            expected = "a value that matches the outputSchema"
             check.violated(step, told, expected, actual=misfit.reason, pointer=pointer)
 
 
@@ -141,13 +143,16 @@ def _is_exempt(result: dict[str, Any]) -> bool:
     return result.get("isError") is True or not is_final or is_task
 
 
-@_tool_rule("TOOL-002", "the schemas of tools are valid", "#tool", window=SINCE_NOVEMBER_2025)
+@_tool_rule("TOOL-002", "tool schemas are valid", "#tool", window=SINCE_NOVEMBER_2025)
 def tool_schemas_are_valid(check: Check) -> Watching:
-    """`inputSchema` and `outputSchema` are valid JSON Schema: 2020-12 unless `$schema` says else.
+    """`inputSchema` and `outputSchema` are valid JSON Schema (2020-12, or as `$schema` says).
 
-    A client that can't use the schema can't offer the tool. References must stay within the
-    schema: nothing is fetched, so one that leads out is a fault here. Types that don't exist,
-    patterns that don't compile and unknown dialects are found.
+    A client that cannot use the schema cannot offer the tool. References must stay within the
+    schema: nothing is fetched, so a reference to another document is a violation. The rule also
+    finds types that do not exist, patterns that do not compile and unknown dialects.
+
+    Fix: Correct the schema at the place that the finding names, and copy referenced definitions
+    into `$defs`.
     """
     known: _Compiled = {}
     while step := (yield):
@@ -168,52 +173,59 @@ def _check_schemas(check: Check, step: Step, known: _Compiled) -> None:
                 continue
             check.saw(step)
             if isinstance(compiled, SchemaError):
-                told, pointer = f"{named} is not a valid schema", f"/result/tools/{place}/{member}"
+                told = f"the server lists an invalid schema: {named}"
+                pointer = f"/result/tools/{place}/{member}"
                 expected = "a valid JSON Schema"
                 check.violated(step, told, expected, actual=str(compiled), pointer=pointer)
 
 
 @_tool_rule(
     "TOOL-003",
-    "a tool has a name and an object as inputSchema",
+    "a tool has a name and an inputSchema of type object",
     "#tool",
     reports="/result/tools{,/*,/*/name,/*/inputSchema,/*/inputSchema/type}",
 )
 def tools_have_name_and_schema(check: Check, step: Step) -> None:
     """Each entry of `tools/list` has a string `name` and an `inputSchema` of type object.
 
-    A tool without arguments has `{"type": "object"}`. Model APIs refuse a whole request for one
-    tool without it.
+    A tool without arguments has `{"type": "object"}`. Model APIs reject a whole request if one tool
+    lacks it.
+
+    Fix: Give each tool a `name` and an `inputSchema` with `"type": "object"`, even if it takes no
+    arguments.
     """
     listed = step.in_result("tools")
     if not isinstance(listed, list):
-        check.violated(step, f"tools is {json_type(listed)}", "an array")
+        told = f"the server returned tools of type {json_type(listed)}"
+        check.violated(step, told, "an array")
         return
     for place, tool in enumerate(listed):
         check.saw(step)
         if fault := _tool_fault(tool):
-            check.violated(step, fault, pointer=f"/result/tools/{place}")
+            check.violated(step, f"the server lists {fault}", pointer=f"/result/tools/{place}")
 
 
 def _tool_fault(tool: Any) -> str:
     if not isinstance(tool, dict):
-        return f"a tool is {json_type(tool)}, not an object"
+        return f"a tool that is {json_type(tool)}, not an object"
     name = tool.get("name", ABSENT)
     if not isinstance(name, str):
-        return f"the name of a tool is {json_type(name)}"
+        return f"a tool whose name is {json_type(name)}, not a string"
     schema = tool.get("inputSchema", ABSENT)
     if not isinstance(schema, dict):
-        return f"the inputSchema of {name!r} is {json_type(schema)}, not an object"
+        return f"{name!r} with an inputSchema that is {json_type(schema)}, not an object"
     if schema.get("type") != "object":
-        return f'the inputSchema of {name!r} does not have "type": "object"'
+        return f'{name!r} with an inputSchema without "type": "object"'
     return ""
 
 
-@_tool_name_rule("TOOL-004", "tool names are short and plain")
+@_tool_name_rule("TOOL-004", "tool names use only letters, digits, _, . and -")
 def tool_names_are_plain(check: Check, step: Step) -> None:
-    """A tool's name has 1 to 128 characters out of A-Z, a-z, 0-9, `_`, `-` and `.`.
+    """A tool's name has 1 to 128 characters from A-Z, a-z, 0-9, `_`, `-` and `.`.
 
     Model APIs allow little more, and clients build longer names from it.
+
+    Fix: Rename the tool with letters, digits, `_`, `-` and `.` only, in at most 128 characters.
     """
     for place, tool in _tools(step):
         name = tool.get("name")
@@ -222,9 +234,8 @@ def tool_names_are_plain(check: Check, step: Step) -> None:
         check.saw(step)
         if not is_plain_tool_name(name):
             expected = "1 to 128 of A-Z a-z 0-9 _ - ."
-            check.violated(
-                step, f"the tool name {name!r}", expected, pointer=f"/result/tools/{place}/name"
-            )
+            told = f"the server lists the tool name {name!r}"
+            check.violated(step, told, expected, pointer=f"/result/tools/{place}/name")
 
 
 _WALKS_KEPT = 64
@@ -240,9 +251,11 @@ def _remember_walk(walks: dict[str, dict[str, Any]], cursor: Any, walk: dict[str
 
 @_tool_name_rule("TOOL-005", "tool names are unique within the server", conversations="tour")
 def tool_names_are_unique(check: Check) -> Watching:
-    """On one walk through `tools/list` no name comes twice, on whichever page.
+    """On one walk through `tools/list`, no name appears twice, on any page.
 
-    A tool is called by its name alone, so the second one can't be reached.
+    A tool is called by its name alone, so clients cannot reach the second one.
+
+    Fix: Rename one of the tools, or register it only once.
     """
     walks: dict[str, dict[str, Any]] = {}
     while step := (yield):
@@ -256,7 +269,7 @@ def tool_names_are_unique(check: Check) -> Watching:
                 continue
             check.saw(step)
             if name in here or walk.setdefault(name, cursor) != cursor:
-                told = f"the tool {name!r} is listed twice"
+                told = f"the server lists the tool {name!r} twice"
                 check.violated(step, told, "each name once", pointer=f"/result/tools/{place}/name")
             here.add(name)
         _remember_walk(walks, cursor, walk)
@@ -272,18 +285,18 @@ def _is_base64(text: Any) -> bool:
 
 
 def block_fault(block: Any, revision: Revision | None) -> str:
-    """What is wrong with one content block, or an empty string."""
+    """What a content block is that is wrong, as in `an image block without mimeType`, or empty."""
     if not isinstance(block, dict):
-        return f"a content block is {json_type(block)}, not an object"
+        return f"a content block that is {json_type(block)}, not an object"
     kind = block.get("type", ABSENT)
     if not isinstance(kind, str) or kind not in content_types(revision):
-        return f"the content type {kind!r} does not exist in {revision or 'any revision'}"
+        return f"the content type {kind!r}, which {revision or 'no revision'} does not have"
     if kind == "text" and not isinstance(block.get("text"), str):
         return "a text block without a string text"
     if kind in {"image", "audio"} and not isinstance(block.get("mimeType"), str):
         return f"an {kind} block without mimeType"
     if kind in {"image", "audio"} and not _is_base64(block.get("data")):
-        return f"the data of an {kind} block is not base64"
+        return f"an {kind} block whose data is not base64"
     if kind == "resource":
         return resource_fault(block.get("resource"))
     if kind == "resource_link" and not _has_strings(block, "uri", "name"):
@@ -295,11 +308,11 @@ def resource_fault(content: Any) -> str:
     if not isinstance(content, dict) or not isinstance(content.get("uri"), str):
         return "resource contents without a uri"
     if ("text" in content) == ("blob" in content):
-        return "resource contents need exactly one of text and blob"
+        return "resource contents without exactly one of text and blob"
     if "text" in content and not isinstance(content["text"], str):
-        return "the text of resource contents is not a string"
+        return "resource contents whose text is not a string"
     if "blob" in content and not _is_base64(content["blob"]):
-        return "the blob of resource contents is not base64"
+        return "resource contents whose blob is not base64"
     return ""
 
 
@@ -323,21 +336,25 @@ def _has_bad_contents(step: Step, parts: list[str]) -> bool:
 
 @_result_rule(
     "CONTENT-001",
-    "the content blocks of a tool result are of a known type",
+    "tool results contain only known content types",
     "server/tools#tool-result",
     methods=("tools/call",),
     reports_when={"/result/content/*/**": _has_bad_block},
 )
 def content_blocks_are_known(check: Check, step: Step) -> None:
-    """Each block of `content` is text, image, resource, audio (2025-03-26) or a link (2025-06-18).
+    """Each `content` block is text, image, resource, audio (2025-03-26) or a link (2025-06-18).
 
-    Each type has its members: `text`; base64 `data` with a `mimeType`; a `resource` with a URI
-    and text or blob; a link with `uri` and `name`. Clients drop what they do not know, or fail.
+    Each type has its own members: `text`; base64 `data` with a `mimeType`; a `resource` with a URI
+    and text or blob; a link with `uri` and `name`. Clients drop unknown blocks, or fail.
+
+    Fix: Return only content types of the agreed revision, each with its required members. Encode
+    `data` and `blob` as base64.
     """
     for place, block in _items(step, "content"):
         check.saw(step)
         if fault := block_fault(block, step.revision):
-            check.violated(step, fault, pointer=f"/result/content/{place}")
+            told = f"the server returned {fault}"
+            check.violated(step, told, pointer=f"/result/content/{place}")
 
 
 @_result_rule(
@@ -349,20 +366,25 @@ def content_blocks_are_known(check: Check, step: Step) -> None:
     reports_when={"/result/contents/*/**": _has_bad_contents},
 )
 def resource_contents_are_whole(check: Check, step: Step) -> None:
-    """The result of `resources/read` is a `contents` array; each item has a `uri` and one of two.
+    """`resources/read` returns a `contents` array; each item has a `uri` and `text` or `blob`.
 
-    That is `text`, a string, or `blob`, in base64; not both and not neither.
+    `text` is a string, `blob` is base64. An item has exactly one of them.
+
+    Fix: Return `contents` as an array in which each item has `uri` and exactly one of `text` and
+    `blob` (base64).
     """
     if step.in_result("resultType") not in (ABSENT, "complete"):
         return
     contents = step.in_result("contents")
     if not isinstance(contents, list):
-        check.violated(step, f"contents is {json_type(contents)}", "an array")
+        told = f"the server returned contents of type {json_type(contents)}"
+        check.violated(step, told, "an array")
         return
     check.saw(step)
     for place, content in enumerate(contents):
         if fault := resource_fault(content):
-            check.violated(step, fault, pointer=f"/result/contents/{place}")
+            told = f"the server returned {fault}"
+            check.violated(step, told, pointer=f"/result/contents/{place}")
 
 
 @_result_rule(
@@ -373,14 +395,20 @@ def resource_contents_are_whole(check: Check, step: Step) -> None:
     reports="/result/resources/*{,/uri,/name} /result/resourceTemplates/*{,/uriTemplate,/name}",
 )
 def listed_resources_are_named(check: Check, step: Step) -> None:
-    """Each resource has a `uri` (each template a `uriTemplate`) and a `name`, all strings."""
+    """Each resource has a `uri` (each template a `uriTemplate`) and a `name`, all strings.
+
+    Clients read a resource by its URI and show it by its name.
+
+    Fix: Give each listed resource a string `uri` and `name`, and each template a string
+    `uriTemplate` and `name`.
+    """
     is_template = step.method == "resources/templates/list"
     member = "resourceTemplates" if is_template else "resources"
     needed = "uriTemplate" if is_template else "uri"
     for place, item in _items(step, member):
         check.saw(step)
         if not isinstance(item, dict) or not _has_strings(item, needed, "name"):
-            told = f"an entry of {member} without {needed} or name"
+            told = f"the server lists an entry of {member} without {needed} or name"
             expected = f"a string {needed} and a string name"
             check.violated(step, told, expected, pointer=f"/result/{member}/{place}")
 
@@ -396,30 +424,39 @@ def listed_resources_are_named(check: Check, step: Step) -> None:
 def prompt_messages_are_whole(check: Check, step: Step) -> None:
     """Each message of `prompts/get` has the role `user` or `assistant` and one content block.
 
-    An array of blocks is not allowed here; a block is what CONTENT-001 says.
+    An array of blocks is not allowed here. CONTENT-001 says what a block looks like.
+
+    Fix: Set `role` to `user` or `assistant`, set `content` to a single block, and send one message
+    per block.
     """
     for place, message in _items(step, "messages"):
         check.saw(step)
         role = message.get("role") if isinstance(message, dict) else None
         if role not in ("user", "assistant"):
-            told = f"a prompt message with the role {role!r}"
+            told = f"the server returned a prompt message with the role {role!r}"
             check.violated(
                 step, told, "user or assistant", pointer=f"/result/messages/{place}/role"
             )
             continue
         if fault := block_fault(message.get("content"), step.revision):
-            check.violated(step, fault, pointer=f"/result/messages/{place}/content")
+            told = f"the server returned {fault}"
+            check.violated(step, told, pointer=f"/result/messages/{place}/content")
 
 
 @_result_rule(
     "PROMPT-002",
-    "a listed prompt has a name, and so have its arguments",
+    "a listed prompt and its arguments have names",
     "server/prompts#prompt",
     methods=("prompts/list",),
     reports="/result/prompts/*{,/name,/arguments,/arguments/*,/arguments/*/name}",
 )
 def listed_prompts_are_named(check: Check, step: Step) -> None:
-    """Each entry of `prompts/list` has a string `name`; so has each of its `arguments`."""
+    """Each entry of `prompts/list` has a string `name`, and so has each of its `arguments`.
+
+    Clients request a prompt by its name and pass its arguments by theirs.
+
+    Fix: Give each prompt and each of its arguments a string `name`.
+    """
     for place, prompt in _items(step, "prompts"):
         check.saw(step)
         named = isinstance(prompt, dict) and _has_strings(prompt, "name")
@@ -428,7 +465,7 @@ def listed_prompts_are_named(check: Check, step: Step) -> None:
             isinstance(one, dict) and _has_strings(one, "name") for one in arguments
         )
         if not named or not whole:
-            told = "a prompt or one of its arguments has no name"
+            told = "the server lists a prompt without a name, or with an unnamed argument"
             check.violated(step, told, "a string name", pointer=f"/result/prompts/{place}")
 
 
@@ -440,26 +477,30 @@ def listed_prompts_are_named(check: Check, step: Step) -> None:
     reports="/result/completion{,/values,/values/*,/total,/hasMore}",
 )
 def completions_are_bounded(check: Check, step: Step) -> None:
-    """`completion.values` is an array of at most 100 strings; `total` is no smaller than it.
+    """`completion.values` is an array of at most 100 strings; `total` is at least its length.
 
-    `hasMore`, when it is there, is a boolean. The bound keeps what a person is shown usable.
+    `hasMore`, when present, is a boolean. The limit keeps the list usable for a person.
+
+    Fix: Return the first 100 values, set `hasMore: true` if there are more, and set `total` to the
+    number of all values.
     """
     check.saw(step)
     if fault := _completion_fault(step.in_result("completion")):
-        check.violated(step, fault, pointer="/result/completion")
+        told = f"the server returned a completion {fault}"
+        check.violated(step, told, pointer="/result/completion")
 
 
 def _completion_fault(completion: Any) -> str:
     values = completion.get("values") if isinstance(completion, dict) else None
     if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
-        return "completion.values is not an array of strings"
+        return "whose values is not an array of strings"
     if len(values) > 100:
-        return f"{len(values)} values, more than 100"
+        return f"with {len(values)} values, more than 100"
     total = completion.get("total", len(values))
     if type(total) is not int or total < len(values):
-        return f"total is {total!r} with {len(values)} values"
+        return f"whose total is {total!r}, with {len(values)} values"
     if not isinstance(completion.get("hasMore", False), bool):
-        return "hasMore is not a boolean"
+        return "whose hasMore is not a boolean"
     return ""
 
 
@@ -476,19 +517,22 @@ _logging_rule = partial(
 
 
 @_logging_rule(
-    "LOG-001", "a server that logs declared logging", "#capabilities", conversations="any"
+    "LOG-001", "a server that logs declares logging", "#capabilities", conversations="any"
 )
 def logging_was_declared(check: Check) -> Watching:
     """A server that sends `notifications/message` has `logging` among its capabilities.
 
-    Clients show a level switch, and keep a place for the lines, only where it was declared. In
-    the stateless era a capture without `server/discover` can't show a violation.
+    Clients offer a level setting and a log view only if the capability is declared. In the
+    stateless era, a capture without `server/discover` cannot show a violation.
+
+    Fix: Declare `logging: {}` in your capabilities, or write logs to stderr instead.
     """
 
     def judge(step: Step) -> None:
         check.saw(step)
         if not declares(check.session.server_capabilities, "logging"):
-            check.violated(step, "a log message without the capability logging", "logging declared")
+            told = "the server sent a log message but did not declare logging"
+            check.violated(step, told, "logging declared")
 
     yield from once_declared(check, judge)
 
@@ -502,20 +546,26 @@ def logging_was_declared(check: Check) -> Watching:
     reports_when={"/params/data": lambda step, parts: step.params.get("level") in LOG_LEVELS},
 )
 def log_messages_are_whole(check: Check, step: Step) -> None:
-    """`level` is one of the eight names of syslog, in lower case, and `data` is there."""
+    """`level` is one of the eight syslog names, in lower case, and `data` is present.
+
+    Clients filter by the level and show the data.
+
+    Fix: Send `level` as one of debug, info, notice, warning, error, critical, alert, emergency, and
+    put the log content in `data`.
+    """
     check.saw(step)
     level = step.params.get("level", ABSENT)
     if level not in LOG_LEVELS:
-        check.violated(
-            step, f"the level is {level!r}", ", ".join(LOG_LEVELS), pointer="/params/level"
-        )
+        fault = "without a level" if level is ABSENT else f"with the level {level!r}"
+        told = f"the server sent a log message {fault}"
+        check.violated(step, told, ", ".join(LOG_LEVELS), pointer="/params/level")
     elif "data" not in step.params:
-        check.violated(step, "a log message without data", "data")
+        check.violated(step, "the server sent a log message without data", "data")
 
 
 @_logging_rule(
     "LOG-003",
-    "nothing below the level that was set is logged",
+    "log messages respect the level that was set",
     "#setting-log-level",
     severity=Severity.SHOULD,
     window=HANDSHAKE_ERA,
@@ -523,9 +573,12 @@ def log_messages_are_whole(check: Check, step: Step) -> None:
     methods=(_MESSAGE, "logging/setLevel"),
 )
 def log_level_is_respected(check: Check) -> Watching:
-    """After `logging/setLevel` the server sends only messages of that level and above.
+    """After `logging/setLevel`, the server sends only messages of that level and above.
 
     The specification shows this without a keyword, so it is a warning.
+
+    Fix: Compare each message's level with the one set by `logging/setLevel`, and drop messages
+    below it.
     """
     lowest: int | None = None
     while step := (yield):
@@ -539,22 +592,26 @@ def log_level_is_respected(check: Check) -> Watching:
         check.saw(step)
         if LOG_LEVELS.index(level) < lowest:
             expected = f"{LOG_LEVELS[lowest]} or above"
-            check.violated(step, f"a message of level {level!r}", expected, actual=str(level))
+            told = f"the server sent a log message of level {level!r}"
+            check.violated(step, told, expected, actual=str(level))
 
 
 @_logging_rule(
     "LOG-004",
-    "nothing is logged for a request that did not ask",
+    "the server logs only for requests that ask for it",
     window=STATELESS_ERA,
     listens=MESSAGES,
     methods=(),
     sender="",
 )
 def log_messages_were_asked_for(check: Check) -> Watching:
-    """In the stateless era a server logs only for requests whose `_meta` has a `logLevel`.
+    """In the stateless era, a server logs only for requests whose `_meta` has a `logLevel`.
 
-    Over HTTP it is the request of the same stream that counts; on stdio some open request must
-    have asked. Messages below the level that was asked for are not asked for either.
+    Over HTTP, the request of the same stream counts. On stdio, at least one open request must have
+    asked. Messages below the requested level do not count as requested.
+
+    Fix: Read `io.modelcontextprotocol/logLevel` from the request's `_meta`, and send log messages
+    only if it is present and the level is high enough.
     """
     open_levels: Counter[int] = Counter()
     while step := (yield):
@@ -566,7 +623,9 @@ def log_messages_were_asked_for(check: Check) -> Watching:
         elif step.method == _MESSAGE and step.sender == "server":
             check.saw(step)
             if fault := _unasked(step, open_levels):
-                check.violated(step, fault, f"{LOG_LEVEL} in the _meta of the request, and no less")
+                told = f"the server sent a log message {fault}"
+                expected = f"{LOG_LEVEL} in the _meta of the request, and that level or above"
+                check.violated(step, told, expected)
 
 
 _NOT_ASKED = -1
@@ -585,8 +644,8 @@ def _unasked(step: Step, open_levels: Counter[int]) -> str:
         asked = {level for level, count in open_levels.items() if count > 0}
     asked.discard(_NOT_ASKED)
     if not asked:
-        return "a log message, but no open request has a logLevel"
+        return "while no open request has a logLevel"
     level = step.params.get("level")
     if level in LOG_LEVELS and LOG_LEVELS.index(level) < min(asked):
-        return f"a message of level {level!r}, but only {LOG_LEVELS[min(asked)]!r} was asked for"
+        return f"of level {level!r}; the request asks for {LOG_LEVELS[min(asked)]!r} or above"
     return ""

@@ -79,9 +79,13 @@ NO_MESSAGE = Message(b"", Kind.INVALID, ABSENT)
 class AnswerMismatch(enum.Enum):
     """Why an answer belongs to no waiting request."""
 
-    UNKNOWN = "no request had this id"
-    AGAIN = "the request with this id was answered before"
-    OTHER_TYPE = "the request's id is of another JSON type"
+    UNKNOWN = "no request has this id"
+    AGAIN = "the request with this id already has a response"
+    OTHER_TYPE = "the request's id has another JSON type"
+
+
+def other_side(sender: str) -> str:
+    return "server" if sender == "client" else "client"
 
 
 @dataclass(slots=True, eq=False)
@@ -495,7 +499,7 @@ class _Tracker:
 
     def answer(self, step: Step) -> None:
         session = self.session
-        asker = "server" if step.sender == "client" else "client"
+        asker = other_side(step.sender)
         in_flight = session.in_flight[asker]
         identifier = step.id
         request = in_flight.answered(identifier) or self.request_of_exchange(step, in_flight)

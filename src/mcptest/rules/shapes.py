@@ -1,4 +1,4 @@
-"""SHAPE: every message has the members, of the types, that its revision gives it."""
+"""SHAPE: every message has the members and types that its revision defines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _problems(step: Step, revision: Revision) -> list[ShapeProblem] | None:
 
 
 def _is_abridged(step: Step, check: Check) -> bool:
-    """Captures of the public form often leave out what nobody asked them to keep."""
+    """Captures in the public form often omit members."""
     is_bare = step.message.member("params") is ABSENT
     empty = bool(step.result == {}) if step.kind is Kind.RESULT else is_bare
     return check.session.form == "exchanges" and empty
@@ -74,8 +74,8 @@ def _judge_shape(check: Check, step: Step) -> None:
     check.saw(step)
     for problem in problems:
         if not is_left_to_another(step, problem):
-            how = "missing" if problem.actual == "absent" else "wrong"
-            told = f"{_title(step)}: {problem.pointer} is {how}"
+            how = "without" if problem.actual == "absent" else "with a wrong value at"
+            told = f"the {step.sender} sent {_title(step)} {how} {problem.pointer}"
             check.violated(
                 step, told, problem.expected, actual=problem.actual, pointer=problem.pointer
             )
@@ -93,7 +93,7 @@ _SECTIONS = {Kind.REQUEST: "#requests", Kind.NOTIFICATION: "#notifications"}
 def _shape_rule(name: str, by: str, kind: Kind, conversations: Conversations = "polite") -> Rule:
     return session_rule(
         name,
-        f"the {by}'s {kind.value}s have the shape of the revision",
+        f"{by} {kind.value}s match the schema of the revision",
         _SECTIONS.get(kind, "#responses"),
         category="message-shape",
         side=Side(by),
@@ -106,72 +106,92 @@ def _shape_rule(name: str, by: str, kind: Kind, conversations: Conversations = "
 
 @_shape_rule("SHAPE-001", "server", Kind.RESULT)
 def server_results_have_their_shape(check: Check, step: Step) -> None:
-    """A result has the members that its method demands, and known members are of their type.
+    """A result has the members that its method requires, and known members have the right type.
 
-    Clients in typed languages refuse a whole result for one member of the wrong type. What a
-    revision does not know may be there all the same: all objects are open, so a member of a later
-    revision is no fault. From 2026-07-28 on `resultType` says which shape a result has. Members
-    that another rule is about are left to it.
+    Clients in typed languages reject a whole result if one member has the wrong type. Unknown
+    members are allowed: all objects are open, so a member of a later revision is not a violation.
+    From 2026-07-28 on, `resultType` says which shape a result has. Members that another rule covers
+    are left to that rule.
+
+    Fix: Add the missing member, or change the type of the member that the finding names.
     """
     _judge_shape(check, step)
 
 
 @_shape_rule("SHAPE-002", "server", Kind.NOTIFICATION)
 def server_notifications_have_their_shape(check: Check, step: Step) -> None:
-    """The params of a notification have the members that it demands, of their types.
+    """The params of a notification have the required members, with the right types.
 
-    Nobody answers a notification, so a client that can't read one drops it without a word.
-    Notifications that the revision does not have are not judged here.
+    A notification gets no response, so a client that cannot read one drops it silently.
+    Notifications that the revision does not define are not judged here.
+
+    Fix: Add the missing member to `params`, or change the type of the member that the finding
+    names.
     """
     _judge_shape(check, step)
 
 
 @_shape_rule("SHAPE-003", "server", Kind.REQUEST)
 def server_requests_have_their_shape(check: Check, step: Step) -> None:
-    """What a server asks of a client, sampling, elicitation or roots, has the params it demands.
+    """A server's sampling, elicitation and roots requests have the required params.
 
-    The schema of an elicitation is a flat object of strings, numbers, booleans and choices: clients
-    build a form from it and have no field for anything else. In the stateless era these requests
-    travel within results and are judged by SHAPE-001.
+    The schema of an elicitation is a flat object of strings, numbers, booleans and choices. Clients
+    build a form from it and have no field for anything else. In the stateless era, these requests
+    travel within results, and SHAPE-001 judges them.
+
+    Fix: Add the missing member to `params`, or change the type of the member that the finding
+    names. Keep `requestedSchema` flat.
     """
     _judge_shape(check, step)
 
 
 @_shape_rule("SHAPE-004", "server", Kind.ERROR, conversations="any")
 def server_errors_have_their_shape(check: Check, step: Step) -> None:
-    """The codes that come with data have it in the shape that a client can act on.
+    """Error codes that come with data have it in a shape that a client can act on.
 
-    That is -32042 with its `elicitations` in 2025-11-25, and from 2026-07-28 on -32021 with
-    `requiredCapabilities` and -32022 with `supported` and `requested`. The `data` of other codes
-    is anyone's.
+    These are -32042 with its `elicitations` in 2025-11-25, and from 2026-07-28 on -32021 with
+    `requiredCapabilities` and -32022 with `supported` and `requested`. The `data` of other codes is
+    free.
+
+    Fix: Fill `error.data` with the members that the code requires.
     """
     _judge_shape(check, step)
 
 
 @_shape_rule("SHAPE-005", "client", Kind.REQUEST)
 def client_requests_have_their_shape(check: Check, step: Step) -> None:
-    """The params of a request have the members that its method demands, of their types.
+    """The params of a request have the members that its method requires, with the right types.
 
-    A server may answer -32602 to anything else. The arguments of a tool are an object; those of a
-    prompt are strings.
+    A server may answer anything else with error -32602. The arguments of a tool are an object;
+    those of a prompt are strings.
+
+    Fix: Add the missing member to `params`, or change the type of the member that the finding
+    names.
     """
     _judge_shape(check, step)
 
 
 @_shape_rule("SHAPE-006", "client", Kind.NOTIFICATION)
 def client_notifications_have_their_shape(check: Check, step: Step) -> None:
-    """The params of a notification have the members that it demands, of their types.
+    """The params of a notification have the required members, with the right types.
 
-    A server that can't read a notification drops it, and a request that should have been cancelled
-    runs on.
+    A server that cannot read a notification drops it, and a request that should have been cancelled
+    keeps running.
+
+    Fix: Add the missing member to `params`, or change the type of the member that the finding
+    names.
     """
     _judge_shape(check, step)
 
 
 @_shape_rule("SHAPE-007", "client", Kind.RESULT)
 def client_results_have_their_shape(check: Check, step: Step) -> None:
-    """What a client answers to sampling, elicitation or roots has the members that it must have.
+    """A client's sampling, elicitation and roots results have the required members.
 
-    A tool waits for the answer in the middle of its work, and what it can't read ends the call.
+    A tool waits for the response in the middle of its work. A result that it cannot read ends the
+    call.
+
+    Fix: Add the missing member to `result`, or change the type of the member that the finding
+    names.
     """
     _judge_shape(check, step)

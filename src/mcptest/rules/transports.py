@@ -1,4 +1,4 @@
-"""STDIO, HTTP and SSE: pipes that carry messages only; headers and statuses as far as recorded."""
+"""STDIO, HTTP and SSE: pipes that carry only messages; headers and statuses where recorded."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _line_rule = partial(_stdio_rule, listens=(*Kind, Frame), on_routine="count")
 
 @_line_rule(
     "STDIO-001",
-    "stdout carries nothing but messages",
+    "stdout carries only messages",
     side=Side.SERVER,
     sender="server",
     conversations="any",
@@ -49,12 +49,13 @@ _line_rule = partial(_stdio_rule, listens=(*Kind, Frame), on_routine="count")
 def stdout_carries_messages_only(check: Check, step: Step) -> None:
     """Each line that a server writes to stdout is one MCP message.
 
-    A banner, a log line or a stray print breaks clients that read line by line: some drop the
-    connection. An empty line counts too, and so does a log line in JSON: a message has `jsonrpc`,
-    or at least the members of JSON-RPC and no others. A malformed message is judged by the rules
-    about messages. Diagnostics belong on stderr.
+    A banner, a log line or a stray print breaks clients that read line by line, and some of them
+    drop the connection. An empty line and a log line in JSON count too. A message has `jsonrpc`, or
+    at least only members of JSON-RPC. The rules about messages judge malformed messages.
+
+    Fix: Write banners, logs and debug output to stderr, and write only JSON-RPC messages to stdout.
     """
-    _judge_line(check, step, "stdout", "JSON-RPC messages only; diagnostics go to stderr")
+    _judge_line(check, step, "stdout", "only JSON-RPC messages; diagnostics go to stderr")
 
 
 def _judge_line(check: Check, step: Step, pipe: str, expected: str) -> None:
@@ -62,16 +63,19 @@ def _judge_line(check: Check, step: Step, pipe: str, expected: str) -> None:
         return
     check.saw(step)
     if step.message is NO_MESSAGE:
-        check.violated(step, f"a line on {pipe} that is no message", expected)
+        told = f"the {step.sender} wrote a line to {pipe} that is not a message"
+        check.violated(step, told, expected)
 
 
-@_line_rule("STDIO-002", "stdin carries nothing but messages", side=Side.CLIENT, sender="client")
+@_line_rule("STDIO-002", "stdin carries only messages", side=Side.CLIENT, sender="client")
 def stdin_carries_messages_only(check: Check, step: Step) -> None:
     """Each line that a client writes to the server's stdin is one MCP message.
 
     A server may end the session on anything else.
+
+    Fix: Write only JSON-RPC messages to the server's stdin, one per line.
     """
-    _judge_line(check, step, "stdin", "JSON-RPC messages only")
+    _judge_line(check, step, "stdin", "only JSON-RPC messages")
 
 
 @_stdio_rule(
@@ -82,11 +86,13 @@ def stdin_carries_messages_only(check: Check, step: Step) -> None:
     conversations="any",
 )
 def messages_end_with_a_newline(check: Check, step: Step) -> None:
-    """Messages are delimited by newlines, the last one too.
+    """Newlines delimit messages, and the last message has one too.
 
-    A client that reads lines never sees a message whose newline does not come: for it the server is
-    silent. A server that ends in the middle of a line has lost what it meant to say. A line that is
-    cut because the server was told to end is not judged.
+    A client that reads lines never sees a message without its newline: to the client, the server is
+    silent. A server that ends in the middle of a line has lost its message. A line that is cut
+    because the server was asked to stop is not judged.
+
+    Fix: Write `\\n` after every message and flush stdout.
     """
     if type(step.record) is Trouble:
         cut = step.record.error == ErrorKind.TRUNCATED.value
@@ -124,15 +130,17 @@ _stateless_server_rule = partial(_stateless_rule, side=Side.SERVER)
 
 @_server_rule(
     "HTTP-001",
-    "an accepted notification or response is answered with 202",
+    "an accepted notification or response gets status 202",
     listens=(HttpResponse, Frame, Trouble),
 )
 def notifications_get_202(check: Check, step: Step) -> None:
-    """A POST that holds a notification (or a response) and is accepted gets 202 and no body.
+    """A POST with a notification (or a response) that the server accepts gets 202 and no body.
 
-    With 200 clients look for a message in the body and find none. A body below a 202, even `null`
-    or `Accepted`, is taken for a message by some. An error status is fine for one that is refused.
-    A body that is a message is judged by the rules about answers.
+    With 200, clients look for a message in the body and find none. Some clients take a body with a
+    202, even `null` or `Accepted`, for a message. A server may reject the message with an error
+    status. The rules about responses judge a body that is a message.
+
+    Fix: Return 202 with an empty body for notifications and responses.
     """
     stream = step.stream
     posted = stream.posted if stream is not None else None
@@ -144,15 +152,15 @@ def notifications_get_202(check: Check, step: Step) -> None:
     if step.record is response:
         check.saw(step)
         if response.status != 202:
-            told = f"a {posted.kind.value} is answered with status {response.status}"
+            told = f"the server answered a {posted.kind.value} with status {response.status}"
             check.violated(step, told, "202", actual=str(response.status))
     elif response.status == 202 and (body := _body_of(step)):
-        told = f"a {posted.kind.value} is answered with status 202 and a body"
+        told = f"the server answered a {posted.kind.value} with status 202 and a body"
         check.violated(step, told, "no body", actual=body)
 
 
 def _body_of(step: Step) -> str:
-    """What came below the head, where it is no message."""
+    """The body of a response, where it is not a message."""
     record = step.record
     if isinstance(record, Frame):
         return show(record.raw, 100) if step.sender == "server" else ""
@@ -160,11 +168,13 @@ def _body_of(step: Step) -> str:
     return record.excerpt if is_body and isinstance(record, Trouble) else ""
 
 
-@_server_rule("HTTP-002", "a request is answered with JSON or an event stream")
+@_server_rule("HTTP-002", "a request gets JSON or an event stream")
 def requests_get_json_or_events(check: Check, step: Step) -> None:
-    """The answer to a POSTed request is `application/json` or `text/event-stream`.
+    """The response to a POSTed request is `application/json` or `text/event-stream`.
 
-    The content type tells the client how to read the body. Looked at are successful answers.
+    The content type tells the client how to read the body. The rule checks successful responses.
+
+    Fix: Set `Content-Type` to `application/json` or `text/event-stream` on responses to requests.
     """
     stream, response = step.stream, step.record
     posted = stream.posted if stream is not None else None
@@ -175,7 +185,8 @@ def requests_get_json_or_events(check: Check, step: Step) -> None:
     check.saw(step)
     kind = media_type(response.header("content-type"))
     if kind not in {JSON_TYPE, SSE_TYPE}:
-        told = f"{posted.method!r} is answered with content type {kind or 'none'!r}"
+        named = f"content type {kind!r}" if kind else "no content type"
+        told = f"the server answered {posted.method!r} with {named}"
         actual = response.header("content-type") or "no content type"
         check.violated(step, told, f"{JSON_TYPE} or {SSE_TYPE}", actual=actual)
 
@@ -184,7 +195,11 @@ def requests_get_json_or_events(check: Check, step: Step) -> None:
 def client_accepts_both(check: Check, step: Step) -> None:
     """`Accept` lists `application/json` and `text/event-stream` on a POST, the latter on a GET.
 
-    The server chooses how to answer. Many refuse a request that does not accept both.
+    The server chooses the format of its response. Many servers reject a request that does not
+    accept both.
+
+    Fix: Send `Accept: application/json, text/event-stream` on each POST, and `Accept:
+    text/event-stream` on each GET.
     """
     request = step.record
     if not isinstance(request, HttpRequest) or request.method not in {"POST", "GET"}:
@@ -195,7 +210,7 @@ def client_accepts_both(check: Check, step: Step) -> None:
     given = {media_type(part) for part in (accept or "").split(",")}
     missing = [kind for kind in needed if kind not in given]
     if missing:
-        told = f"{request.method} does not accept {' and '.join(missing)}"
+        told = f"the client sent a {request.method} that does not accept {' and '.join(missing)}"
         check.violated(step, told, ", ".join(needed), actual=accept or "no Accept header")
 
 
@@ -207,9 +222,11 @@ def client_accepts_both(check: Check, step: Step) -> None:
     conversations="any",
 )
 def session_ids_are_visible_ascii(check: Check, step: Step) -> None:
-    """`Mcp-Session-Id` holds characters from 0x21 to 0x7E only.
+    """`Mcp-Session-Id` has only characters from 0x21 to 0x7E.
 
-    Others do not survive every HTTP library on the way back.
+    Not every HTTP library preserves other characters on the way back.
+
+    Fix: Use a UUID, a hash or another string of visible ASCII characters as the session id.
     """
     response = step.record
     value = response.header(_SESSION) if isinstance(response, HttpResponse) else None
@@ -217,22 +234,26 @@ def session_ids_are_visible_ascii(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if not is_legal_session_id(value):
-        check.violated(step, "the session id is not visible ASCII", "0x21 to 0x7E", actual=value)
+        told = "the server returned a session id that is not visible ASCII"
+        check.violated(step, told, "0x21 to 0x7E", actual=value)
 
 
 @_client_rule(
     "HTTP-005",
-    "the client repeats the session id",
+    "the client sends the session id with each request",
     "#session-management",
     window=_WITH_SESSIONS,
     listens=(HttpResponse, HttpRequest, *MESSAGES),
 )
 def session_id_is_repeated(check: Check) -> Watching:
-    """Once the server gave a session id with the initialize response, each request carries it.
+    """After the server returns a session id with the initialize response, each request has it.
 
-    That goes for POST, GET and DELETE. After 404 or a DELETE the session is over. Servers answer
-    400 to a request without the id, or take it for a new client. A GET that may have been under way
-    before the client had read the id is left alone.
+    This applies to POST, GET and DELETE. The session ends after a 404 or a DELETE. Servers answer a
+    request without the id with 400, or take it for a new client. A GET that may have started before
+    the client read the id is not judged.
+
+    Fix: Store `Mcp-Session-Id` from the `initialize` response and send it with every later POST,
+    GET and DELETE.
     """
     session_id: str | None = None
     while step := (yield):
@@ -252,8 +273,8 @@ def session_id_is_repeated(check: Check) -> Watching:
             continue
         check.saw(step)
         if sent != session_id:
-            told = "a request without the session's id" if sent is None else "another session id"
-            actual = sent or "no Mcp-Session-Id header"
+            fault = "without the session id" if sent is None else "with another session id"
+            told, actual = f"the client sent a request {fault}", sent or "no Mcp-Session-Id header"
             check.violated(step, told, f"Mcp-Session-Id: {session_id}", actual=actual)
 
 
@@ -280,12 +301,14 @@ def _follows_the_handshake(step: Step, check: Check) -> bool:
     return _is_later_request(step)
 
 
-@_version_rule("HTTP-006", "every request after initialize names the protocol version")
+@_version_rule("HTTP-006", "every request after initialize has MCP-Protocol-Version")
 def version_header_is_sent(check: Check, step: Step) -> None:
-    """From 2025-06-18 on each HTTP request after the handshake has `MCP-Protocol-Version`.
+    """From 2025-06-18 on, each HTTP request after the handshake has `MCP-Protocol-Version`.
 
-    A server that finds none takes the client for one of 2025-03-26. A GET that may have been under
-    way before the client had read the answer is left alone.
+    Without the header, a server assumes a client of 2025-03-26. A GET that may have started before
+    the client read the response is not judged.
+
+    Fix: Send `MCP-Protocol-Version` with the agreed version on every request after `initialize`.
     """
     if step.stream is None or not _follows_the_handshake(step, check):
         return
@@ -295,15 +318,18 @@ def version_header_is_sent(check: Check, step: Step) -> None:
     check.saw(step)
     if sent is None:
         expected = f"MCP-Protocol-Version: {check.session.agreed_version}"
-        check.violated(step, "a request without MCP-Protocol-Version", expected)
+        check.violated(step, "the client sent a request without MCP-Protocol-Version", expected)
 
 
-@_version_rule("HTTP-007", "the version header keeps what was agreed", severity=Severity.SHOULD)
+@_version_rule("HTTP-007", "MCP-Protocol-Version is the agreed version", severity=Severity.SHOULD)
 def version_header_is_kept(check: Check, step: Step) -> None:
     """`MCP-Protocol-Version` has the version that the initialize result named.
 
-    A version is agreed once for a session; a server may treat each request by its header. A GET
-    that may have been under way before the client had read the answer is left alone.
+    A session agrees on its version once, but a server may treat each request by its header. A GET
+    that may have started before the client read the response is not judged.
+
+    Fix: Send the `protocolVersion` of the `initialize` result in the header, not the version that
+    you offered.
     """
     if step.stream is None or not _follows_the_handshake(step, check) or _may_cross(step, check):
         return
@@ -312,7 +338,7 @@ def version_header_is_kept(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if sent != check.session.agreed_version:
-        told = "the version header is not what was agreed"
+        told = "the client sent another MCP-Protocol-Version than was agreed"
         check.violated(step, told, str(check.session.agreed_version), actual=sent)
 
 
@@ -324,10 +350,12 @@ def version_header_is_kept(check: Check, step: Step) -> None:
     listens=(SseEvent, *Kind),
 )
 def event_ids_are_unique(check: Check) -> Watching:
-    """No two server-sent events of a session have the same id, whichever stream they came on.
+    """No two server-sent events of a session have the same id, on any stream.
 
-    A client resumes with the last id it saw, and the server must know from it which stream that
-    was. Streams that resume are left out: they repeat on purpose.
+    A client resumes with the last id that it saw, and the server must know from it which stream
+    that was. Streams that resume are exempt, because they repeat events on purpose.
+
+    Fix: Take event ids from one counter per session, or put the stream's id into each event id.
     """
     seen = IdSet()
     while step := (yield):
@@ -339,9 +367,8 @@ def event_ids_are_unique(check: Check) -> Watching:
             continue
         check.saw(step)
         if not seen.add(sse.id):
-            check.violated(
-                step, f"the event id {sse.id!r} was used before", "a new id", actual=sse.id
-            )
+            told = f"the server used the event id {sse.id!r} again"
+            check.violated(step, told, "a new id", actual=sse.id)
 
 
 @_server_rule(
@@ -353,10 +380,12 @@ def event_ids_are_unique(check: Check) -> Watching:
     sender="server",
 )
 def get_streams_carry_no_responses(check: Check, step: Step) -> None:
-    """A stream that the client opened with GET carries requests and notifications only.
+    """A stream that the client opened with GET carries only requests and notifications.
 
     A response belongs on the stream of its request. It may come on a GET that resumes that stream
-    with `Last-Event-ID`. The body of a GET that was refused is none of this.
+    with `Last-Event-ID`. The body of a rejected GET is exempt.
+
+    Fix: Send each response on the stream of the POST that carried its request.
     """
     stream = step.stream
     if stream is None or stream.request is None or stream.request.method != "GET":
@@ -364,12 +393,13 @@ def get_streams_carry_no_responses(check: Check, step: Step) -> None:
     check.saw(step)
     is_answer = step.kind is Kind.RESULT or step.kind is Kind.ERROR
     if is_answer and stream.sent_header("last-event-id") is None:
-        check.violated(step, "a response on the GET stream", "the stream of its request")
+        told = "the server sent a response on the GET stream"
+        check.violated(step, told, "the stream of its request")
 
 
 @_server_rule(
     "SSE-001",
-    "the first event names the endpoint",
+    "the first event is the endpoint",
     "#http-with-sse",
     window=HANDSHAKE_ERA,
     transports=("sse",),
@@ -377,9 +407,11 @@ def get_streams_carry_no_responses(check: Check, step: Step) -> None:
     conversations="any",
 )
 def endpoint_comes_first(check: Check) -> Watching:
-    """On the old HTTP+SSE transport the first event is `endpoint`, with the URI to POST to.
+    """On the old HTTP+SSE transport, the first event is `endpoint`, with the URI to POST to.
 
-    Until then a client has no place to send anything.
+    Until then, a client cannot send anything.
+
+    Fix: Send `event: endpoint` with the URI for POST requests as soon as the stream opens.
     """
     while step := (yield):
         record = step.record
@@ -390,36 +422,44 @@ def endpoint_comes_first(check: Check) -> Watching:
         check.saw(step)
         named = isinstance(record, SseEvent) and record.sse.event == "endpoint" and record.data
         if not named:
-            check.violated(step, "the first event is no endpoint", "event: endpoint")
+            told = "the server's first event is not an endpoint"
+            check.violated(step, told, "event: endpoint")
         return
 
 
 def _compare_header(check: Check, step: Step, header: str, wanted: Any) -> None:
-    """The header is there and says the same as the body, decoded first if it is encoded."""
+    """The header is present and equals the member of the body, decoded first if it is encoded."""
     sent = step.stream.sent_header(header.lower()) if step.stream is not None else None
     check.saw(step)
     if sent is None:
-        check.violated(step, f"{step.method!r} without {header}", f"{header}: {wanted}")
+        told = f"the client sent {step.method!r} without {header}"
+        check.violated(step, told, f"{header}: {wanted}")
         return
     try:
         plain = decode_header_value(sent)
     except ValueError as error:
-        check.violated(step, f"{header} can't be decoded: {error}", actual=sent)
+        told = f"the client sent {header} with an invalid encoding: {error}"
+        check.violated(step, told, actual=sent)
         return
     if plain != wanted:
-        check.violated(step, f"{header} does not match the body", str(wanted), actual=plain)
+        told = f"the client sent {header} that does not match the body"
+        check.violated(step, told, str(wanted), actual=plain)
 
 
 def _is_posted(step: Step) -> bool:
     return step.stream is not None and step.stream.request is not None
 
 
-@_stateless_client_rule("HTTP-010", "every POST names the version of its body")
+@_stateless_client_rule("HTTP-010", "MCP-Protocol-Version matches the body")
 def version_header_matches_meta(check: Check, step: Step) -> None:
     """`MCP-Protocol-Version` is on each request and equals the version in its `_meta`.
 
-    Proxies route by the header and servers by the body; where they differ a server answers 400
-    with -32020. Notifications are not judged: the specification leaves them open.
+    Proxies route by the header and servers by the body. If they differ, a server answers with
+    status 400 and error -32020. Notifications are not judged, because the specification leaves them
+    open.
+
+    Fix: Set `MCP-Protocol-Version` to `io.modelcontextprotocol/protocolVersion` of the same
+    request.
     """
     version = step.meta.get(PROTOCOL_VERSION)
     if _is_posted(step) and isinstance(version, str):
@@ -428,17 +468,25 @@ def version_header_matches_meta(check: Check, step: Step) -> None:
 
 @_stateless_client_rule("HTTP-011", "Mcp-Method matches the body")
 def method_header_matches(check: Check, step: Step) -> None:
-    """`Mcp-Method` is on each request and equals its `method`, in the same case."""
+    """`Mcp-Method` is on each request and equals its `method`, in the same case.
+
+    Proxies route by the header and servers by the body.
+
+    Fix: Set `Mcp-Method` to the `method` of the same request.
+    """
     if _is_posted(step) and step.method != "initialize":
         _compare_header(check, step, "Mcp-Method", step.method)
 
 
 @_stateless_client_rule("HTTP-012", "Mcp-Name matches the body", methods=tuple(NAMED_BY))
 def name_header_matches(check: Check, step: Step) -> None:
-    """`Mcp-Name` repeats the name of the tool or prompt, the URI of the resource, the task's id.
+    """`Mcp-Name` repeats the name of the tool or prompt, the URI of the resource, or the task id.
 
-    A value that HTTP can't carry is base64 between `=?base64?` and `?=`; it is decoded before it
-    is compared.
+    A value that HTTP cannot carry is base64 between `=?base64?` and `?=`. It is decoded before the
+    comparison.
+
+    Fix: Set `Mcp-Name` to `params.name`, `params.uri` or `params.taskId` of the same request,
+    base64-encoded if HTTP cannot carry it.
     """
     name = step.params.get(NAMED_BY[step.method])
     if _is_posted(step) and isinstance(name, str):
@@ -449,12 +497,14 @@ _STATUS_OF: dict[int | None, int] = {-32020: 400, -32021: 400, -32022: 400, -326
 
 
 @_stateless_server_rule(
-    "HTTP-013", "errors travel with their HTTP status", listens=(Kind.ERROR,), sender="server"
+    "HTTP-013", "errors have the matching HTTP status", listens=(Kind.ERROR,), sender="server"
 )
 def errors_have_their_status(check: Check, step: Step) -> None:
     """-32020, -32021 and -32022 come with status 400, an unknown method (-32601) with 404.
 
-    Proxies and clients that look at the status alone then still see the right thing.
+    Proxies and clients that look only at the status then still see the right thing.
+
+    Fix: Return status 400 with -32020, -32021 and -32022, and status 404 with -32601.
     """
     code = step.error_code
     response = step.stream.response if step.stream is not None else None
@@ -463,37 +513,42 @@ def errors_have_their_status(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if response.status != expected:
-        told = f"error {code} with status {response.status}"
+        told = f"the server sent error {code} with status {response.status}"
         check.violated(step, told, str(expected), actual=str(response.status))
 
 
 @_stateless_client_rule(
     "HTTP-014",
-    "the client uses POST only and no session",
+    "the client uses only POST and no session id",
     severity=Severity.SHOULD,
     listens=(HttpRequest, Kind.REQUEST),
 )
 def client_uses_post_only(check: Check, step: Step) -> None:
-    """In the stateless era there is nothing to GET or DELETE, and no session to name.
+    """In the stateless era, there is nothing to GET or DELETE, and there is no session.
 
-    Servers answer 405 to other methods and ignore the session header.
+    Servers answer other methods with 405 and ignore the session header.
+
+    Fix: Send only POST requests, without `Mcp-Session-Id`.
     """
     if isinstance(step.record, HttpRequest):
         if step.record.method == "POST":
             return  # judged with its body, which tells the era
-        check.violated(step, f"{step.record.method} is used", "POST")
+        check.violated(step, f"the client sent a {step.record.method} request", "POST")
     elif _is_posted(step) and step.stream is not None:
         check.saw(step)
         if step.stream.sent_header("mcp-session-id") is not None:
-            check.violated(step, "a request with Mcp-Session-Id", "no session header")
+            told = "the client sent a request with Mcp-Session-Id"
+            check.violated(step, told, "no session header")
 
 
-@_stateless_server_rule("HTTP-015", "the server gives out no session id", severity=Severity.SHOULD)
+@_stateless_server_rule("HTTP-015", "the server returns no session id", severity=Severity.SHOULD)
 def server_mints_no_session(check: Check, step: Step) -> None:
-    """Answers to stateless requests have no `Mcp-Session-Id` header.
+    """Responses to stateless requests have no `Mcp-Session-Id` header.
 
-    There is no session to name, and a client might send it back. Servers that speak both eras
-    sometimes add one by mistake.
+    There is no session, and a client might send the id back. Servers that speak both eras sometimes
+    add one by mistake.
+
+    Fix: Remove `Mcp-Session-Id` from responses to requests of a stateless revision.
     """
     posted = step.stream.posted if step.stream is not None else None
     revision = posted.revision if posted is not None else None
@@ -502,4 +557,4 @@ def server_mints_no_session(check: Check, step: Step) -> None:
     response = step.record
     check.saw(step)
     if isinstance(response, HttpResponse) and response.header("mcp-session-id") is not None:
-        check.violated(step, "an answer with Mcp-Session-Id", "no session header")
+        check.violated(step, "the server returned an Mcp-Session-Id header", "no session header")

@@ -18,7 +18,7 @@ from mcptest.rules.declaration import (
     server_rule,
     session_rule,
 )
-from mcptest.rules.session import Step
+from mcptest.rules.session import Step, other_side
 from mcptest.session.pages import LIST_MEMBERS
 from mcptest.wire.correlation import IdSet
 
@@ -30,10 +30,6 @@ _TOKEN = "/params/_meta/progressToken"
 def _token(request: Step | None) -> Any:
     """The progress token that a request asks with, or ABSENT."""
     return request.meta.get("progressToken", ABSENT) if request is not None else ABSENT
-
-
-def _other(sender: str) -> str:
-    return "server" if sender == "client" else "client"
 
 
 _both_rule = partial(session_rule, side=Side.BOTH, listens=(Kind.NOTIFICATION,))
@@ -54,8 +50,11 @@ _cancellation_rule = partial(
 def progress_increases(check: Check) -> Watching:
     """Each progress notification of a request has a larger `progress` than the one before.
 
-    A bar that stands still or goes back tells a person that something is wrong, and clients that
-    use progress to put off a timeout may give up. After the response the token is free again.
+    A progress bar that stands still or goes back tells a person that something is wrong. A client
+    that extends its timeout on progress may give up. After the response, the token is free again.
+
+    Fix: Send a `progress` number that is larger than the last one for the same token, and send
+    nothing when there is no progress.
     """
     latest: dict[Any, float] = {}
     while step := (yield):
@@ -67,11 +66,13 @@ def progress_increases(check: Check) -> Watching:
         check.saw(step)
         value = step.params.get("progress")
         if isinstance(value, bool) or not isinstance(value, int | float):
-            check.violated(step, f"progress is {json_type(value)}", "a number")
+            told = f"the {step.sender} sent progress of type {json_type(value)}"
+            check.violated(step, told, "a number")
             continue
         key = (step.sender, id_key(step.params.get("progressToken")))
         if key in latest and value <= latest[key]:
-            told, expected = "progress does not increase", f"more than {latest[key]}"
+            told = f"the {step.sender} sent progress that does not increase"
+            expected = f"more than {latest[key]}"
             check.violated(step, told, expected, actual=str(value), pointer="/params/progress")
         latest[key] = value
 
@@ -83,22 +84,25 @@ def progress_increases(check: Check) -> Watching:
     reports="/params/progressToken",
 )
 def progress_was_asked_for(check: Check) -> Watching:
-    """The `progressToken` of a notification was given in a request of the other side.
+    """The `progressToken` of a notification comes from a request of the other side.
 
-    Progress for an unknown token can't be shown anywhere. Progress for a request that was already
-    answered is judged by PROG-003.
+    A client cannot show progress for an unknown token. PROG-003 judges progress for a request that
+    was already answered.
+
+    Fix: Copy `progressToken` from the request's `_meta` unchanged, and send no progress for
+    requests without a token.
     """
     asked = {"client": IdSet(), "server": IdSet()}
     while step := (yield):
         if step.kind is Kind.REQUEST:
             token = _token(step)
             if token is not ABSENT:
-                asked[_other(step.sender)].add(token)
+                asked[other_side(step.sender)].add(token)
         elif step.method == _PROGRESS:
             check.saw(step)
             token = step.params.get("progressToken", ABSENT)
             if token not in asked[step.sender]:
-                told = f"progress for the token {token!r}, which no request gave"
+                told = f"the {step.sender} sent progress for token {token!r}, which no request has"
                 check.violated(
                     step, told, "the progressToken of a request", pointer="/params/progressToken"
                 )
@@ -106,10 +110,13 @@ def progress_was_asked_for(check: Check) -> Watching:
 
 @_progress_rule("PROG-003", "progress stops with the response", listens=MESSAGES)
 def progress_stops_with_the_response(check: Check) -> Watching:
-    """No progress is sent for a request that has been answered.
+    """No progress is sent for a request after its response.
 
-    The receiver has dropped the token by then, or uses it again. A request that became a task
-    keeps its token for the life of the task.
+    By then, the receiver has dropped the token or uses it again. A request that became a task keeps
+    its token until the task ends.
+
+    Fix: Stop progress reporting before you send the response. Look for a background timer or thread
+    that outlives the handler.
     """
     open_tokens: set[Any] = set()
     finished = {"client": IdSet(), "server": IdSet()}
@@ -121,14 +128,14 @@ def progress_stops_with_the_response(check: Check) -> Watching:
             if (step.sender, id_key(token)) in open_tokens:
                 check.saw(step)
             elif token in finished[step.sender]:
-                told = f"progress for the token {token!r} after the response"
+                told = f"the {step.sender} sent progress for token {token!r} after the response"
                 check.violated(step, told, "no progress after the response")
             continue
         request = step if step.kind is Kind.REQUEST else step.request
         token = _token(request)
         if request is None or token is ABSENT:
             continue
-        key = (_other(request.sender), id_key(token))
+        key = (other_side(request.sender), id_key(token))
         # A token lives on in a task (2025-11-25, or the tasks extension).
         is_task = step.in_result("task") is not ABSENT or step.in_result("resultType") == "task"
         if step.kind is Kind.REQUEST or is_task:
@@ -147,7 +154,9 @@ def progress_stops_with_the_response(check: Check) -> Watching:
 def progress_tokens_are_unique(check: Check) -> Watching:
     """A `progressToken` is a string or an integer that no other open request of the sender uses.
 
-    With one token for two requests nobody can tell whose progress it is.
+    If two requests share a token, nobody can tell whose progress it is.
+
+    Fix: Give each request its own token. The request id is a good choice.
     """
     open_tokens: dict[Any, Any] = {}
     while step := (yield):
@@ -161,11 +170,13 @@ def progress_tokens_are_unique(check: Check) -> Watching:
         check.saw(step)
         key = (step.sender, id_key(token))
         if type(token) is not int and type(token) is not str:
-            told, expected = f"progressToken is {json_type(token)}", "a string or an integer"
+            told = f"the {step.sender} sent a progressToken of type {json_type(token)}"
+            expected = "a string or an integer"
             check.violated(step, told, expected, actual=repr(token), pointer=_TOKEN)
         elif key in open_tokens:
-            told = f"progressToken {token!r} is in use by the open request {open_tokens[key]!r}"
-            check.violated(step, told, "a token of its own for each open request", pointer=_TOKEN)
+            user = f"the open request with id {open_tokens[key]!r}"
+            told = f"the {step.sender} reused progressToken {token!r} of {user}"
+            check.violated(step, told, "a separate token for each open request", pointer=_TOKEN)
         open_tokens[key] = step.id
 
 
@@ -177,21 +188,22 @@ def progress_tokens_are_unique(check: Check) -> Watching:
     reports="/params/requestId",
 )
 def cancellations_name_own_requests(check: Check, step: Step) -> None:
-    """`notifications/cancelled` carries the id of a request that the same side made.
+    """`notifications/cancelled` has the id of a request that the same side sent.
 
-    A cancellation that crosses the response on its way is fine: its sender could not know. One
-    for an id that was never used, or that is of another JSON type, cancels nothing. In 2025-11-25
-    the id may be left out.
+    A cancellation may cross with the response, because its sender cannot know about it. A
+    cancellation with an id that was never used, or with another JSON type, cancels nothing. In
+    2025-11-25, the id may be omitted.
+
+    Fix: Send the id of your own open request as `requestId`, with the same JSON type.
     """
     identifier = step.params.get("requestId", ABSENT)
     if identifier is ABSENT and step.revision is Revision.V2025_11_25:
         return
     check.saw(step)
     if identifier not in check.session.in_flight[step.sender].seen:
-        told = f"requestId {identifier!r} is not the id of a request that the {step.sender} made"
-        check.violated(
-            step, told, "the id of an own request in flight", pointer="/params/requestId"
-        )
+        told = f"the {step.sender} cancelled request {identifier!r}, which it never sent"
+        expected = "the id of an open request from the same side"
+        check.violated(step, told, expected, pointer="/params/requestId")
 
 
 RACE = 0.05
@@ -200,19 +212,23 @@ RACE = 0.05
 
 @_cancellation_rule(
     "CANCEL-002",
-    "a cancelled request is not answered",
+    "a cancelled request gets no response",
     severity=Severity.SHOULD,
     listens=(Kind.NOTIFICATION, *ANSWERS),
     shown_by="silence",
     probe="cancel_slow_call",
 )
 def cancelled_requests_are_not_answered(check: Check) -> Watching:
-    """The receiver of a cancellation stops, and sends no response to the cancelled request.
+    """The receiver of a cancellation stops and sends no response to the cancelled request.
 
-    The sender ignores it anyway. A response within 50 ms of the cancellation may have been on its
-    way, and on a busy machine also a later one: it is held against a receiver that has answered
-    something that was asked after the cancellation, and so has read that too. Otherwise, and
-    without times (in the public form), a response proves nothing in either direction.
+    The sender ignores the response anyway. A response within 50 ms of the cancellation may have
+    been on its way, and on a busy machine so may a later one. The rule therefore fails only if the
+    receiver has answered a request that was sent after the cancellation: then it had read the
+    cancellation too. In all other cases, and without timestamps (in the public form), a response
+    proves nothing in either direction.
+
+    Fix: Stop the work when `notifications/cancelled` arrives, and drop the response of that
+    request.
     """
     read_until: dict[str, float] = {}  # by who answers: when the latest that was answered was asked
     unanswered: dict[int, Step] = {}
@@ -230,32 +246,37 @@ def cancelled_requests_are_not_answered(check: Check) -> Watching:
         unanswered.pop(cancelled.place, None)
         knew = read_until.get(step.sender, 0.0) > cancelled.t
         if check.session.form == "full" and knew and step.t - cancelled.t > RACE:
-            told = f"a response {step.t - cancelled.t:.3f} s after the request was cancelled"
+            late = f"{step.t - cancelled.t:.3f} s after its cancellation"
+            told = f"the {step.sender} answered a cancelled request {late}"
             check.violated(step, told, "no response")
         else:
-            check.inconclusive("a response may have been on its way when its request was cancelled")
+            check.inconclusive("the response may have crossed with the cancellation")
     for cancelled in unanswered.values():
         check.saw(cancelled)
 
 
 @_cancellation_rule(
     "CANCEL-003",
-    "the server cancels nothing but a subscription",
+    "the server cancels only subscriptions",
     side=Side.SERVER,
     window=STATELESS_ERA,
     methods=(_CANCELLED,),
     sender="server",
 )
 def server_cancels_subscriptions_only(check: Check, step: Step) -> None:
-    """In the stateless era a server may end a `subscriptions/listen`, and cancels nothing else.
+    """In the stateless era, a server cancels only `subscriptions/listen` requests.
 
-    It makes no requests of its own there, and the client's requests are the client's to cancel.
+    It sends no requests of its own there, and only the client cancels the client's requests.
+
+    Fix: Send `notifications/cancelled` only with the id of an open `subscriptions/listen`. Return
+    an error to end any other request.
     """
     check.saw(step)
     identifier = step.params.get("requestId", ABSENT)
     request = check.session.in_flight["client"].find(identifier)
     if request is None or request.method != "subscriptions/listen":
-        told = f"the server cancels {request.method if request else repr(identifier)}"
+        what = f"a {request.method} request" if request else f"the unknown request {identifier!r}"
+        told = f"the server cancelled {what}"
         check.violated(
             step, told, "the id of an open subscriptions/listen", pointer="/params/requestId"
         )
@@ -279,10 +300,13 @@ _pagination_rule = partial(
     reports="/params/cursor",
 )
 def cursors_come_from_the_server(check: Check) -> Watching:
-    """A client asks for the next page with a cursor that the server gave for that list.
+    """A client requests the next page with a cursor that the server returned for that list.
 
-    Cursors mean something to the server only. A client that parses, changes or makes them up
-    works until the server changes how it writes them.
+    Only the server knows what a cursor means. A client that parses, changes or invents cursors
+    works until the server changes their format.
+
+    Fix: Send `nextCursor` of the previous page back as `cursor`, unchanged, and only to the same
+    list.
     """
     given: dict[str, set[str]] = {}
     while step := (yield):
@@ -297,34 +321,35 @@ def cursors_come_from_the_server(check: Check) -> Watching:
             continue
         check.saw(step)
         if not isinstance(cursor, str) or cursor not in given.get(step.method, ()):
-            told = f"the cursor {cursor!r} was not given by the server for {step.method}"
-            check.violated(
-                step, told, "a nextCursor of an earlier answer", pointer="/params/cursor"
-            )
+            told = f"the client sent cursor {cursor!r}, which {step.method} did not return"
+            check.violated(step, told, "nextCursor of an earlier result", pointer="/params/cursor")
 
 
 @_pagination_rule("PAGE-002", "nextCursor is a string", reports="/result/nextCursor")
 def next_cursors_are_strings(check: Check, step: Step) -> None:
-    """`nextCursor` is a string, or is left out on the last page. It is never null.
+    """`nextCursor` is a string, or absent on the last page. It is never null.
 
-    Clients look whether the member is there. With null some of them ask for the page "null", and
+    Clients check whether the member is present. With null, some clients request the page "null" and
     others stop.
+
+    Fix: Omit `nextCursor` on the last page instead of sending null, and send it as a string on all
+    others.
     """
     check.saw(step)
     cursor = step.in_result("nextCursor")
     if cursor is not ABSENT and not isinstance(cursor, str):
-        told = f"nextCursor is {json_type(cursor)}"
-        check.violated(
-            step, told, "a string, or no nextCursor at all", pointer="/result/nextCursor"
-        )
+        told = f"the server returned a nextCursor of type {json_type(cursor)}"
+        check.violated(step, told, "a string, or no nextCursor", pointer="/result/nextCursor")
 
 
-@_pagination_rule("PAGE-003", "walking the pages comes to an end", conversations="tour")
+@_pagination_rule("PAGE-003", "pagination ends", conversations="tour")
 def paging_ends(check: Check) -> Watching:
-    """On one walk through a list no cursor comes back a second time.
+    """On one walk through a list, no cursor appears twice.
 
-    A server whose last page points to an earlier one keeps a client in a circle for ever. A walk
-    begins with a request without a cursor.
+    A server whose last page points to an earlier one keeps a client in a loop. A walk begins with a
+    request without a cursor.
+
+    Fix: Return a new `nextCursor` for each page, and omit it on the last page.
     """
     walks: dict[str, set[str]] = {}
     while step := (yield):
@@ -337,7 +362,7 @@ def paging_ends(check: Check) -> Watching:
         check.saw(step)
         cursor = step.in_result("nextCursor")
         if isinstance(cursor, str) and cursor in walk:
-            told = f"the nextCursor {cursor!r} leads back to a page of this walk"
+            told = f"the server returned nextCursor {cursor!r}, which leads back to an earlier page"
             check.violated(
                 step, told, "a new cursor, or none on the last page", pointer="/result/nextCursor"
             )
@@ -352,9 +377,11 @@ def paging_ends(check: Check) -> Watching:
     window=STATELESS_ERA,
 )
 def pages_share_their_scope(check: Check) -> Watching:
-    """The `cacheScope` of a list does not change from page to page.
+    """The `cacheScope` of a list is the same on every page.
 
-    A list that is half public and half private would be shared by a cache in part.
+    If a list is half public and half private, a cache shares part of it.
+
+    Fix: Return the same `cacheScope` on every page of a list. Use `private` if any page is private.
     """
     scopes: dict[str, Any] = {}
     while step := (yield):
@@ -365,7 +392,7 @@ def pages_share_their_scope(check: Check) -> Watching:
         check.saw(step)
         first = scopes.setdefault(step.method, scope)
         if scope != first:
-            told = f"cacheScope changes to {scope!r} on a later page"
+            told = f"the server changed cacheScope to {scope!r} on a later page"
             check.violated(
                 step, told, repr(first), actual=repr(scope), pointer="/result/cacheScope"
             )

@@ -324,7 +324,7 @@ class CorpusRule:
 
     @property
     def fix(self) -> str:
-        return self.said.fix
+        return self.session.fix if self.session is not None else self.said.fix
 
     @property
     def migration(self) -> tuple[str, ...]:
