@@ -106,8 +106,8 @@ def test_prompts_and_resources_are_audited_too(whole: dict[str, Any]) -> None:
 
 def test_structured_content_is_held_against_the_output_schema(whole: dict[str, Any]) -> None:
     assert "findings" not in result_of(whole, "structured")
-    assert "does not fit its output schema" in result_of(whole, "misshapen")["findings"][0]
-    assert "no structured content" in result_of(whole, "unstructured")["findings"][0]
+    assert "does not match its outputSchema" in result_of(whole, "misshapen")["findings"][0]
+    assert "no structuredContent" in result_of(whole, "unstructured")["findings"][0]
 
 
 def test_a_tool_that_says_it_only_reads_and_writes_is_found_out(whole: dict[str, Any]) -> None:

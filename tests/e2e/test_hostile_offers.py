@@ -50,7 +50,7 @@ SAYS_OF_AN_INPUT = {
 }
 """Exit code and phrase of each command; commands that need no input schema say nothing of it."""
 SAYS_OF_AN_OUTPUT = {
-    "audit": (1, "its structured content can't be checked against its output schema: "),
+    "audit": (1, "its structuredContent can't be checked against its outputSchema: "),
     "lint": (1, "outputSchema " + UNCHECKED),
     "init": (0, "tool 'bomb' is broken: its test will fail"),
     "compliance": (1, "the outputSchema of 'bomb' " + UNCHECKED),

@@ -96,9 +96,9 @@ OUTPUT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
     ("result", "phrase"),
     [
         ({"structuredContent": {"n": 1}}, ""),
-        ({"structuredContent": {"n": "1"}}, "at /n"),
-        ({"structuredContent": {}}, "does not fit"),
-        ({"content": []}, "gives no structured content"),
+        ({"structuredContent": {"n": "1"}}, "/n: expected integer"),
+        ({"structuredContent": {}}, "does not match its outputSchema"),
+        ({"content": []}, "returns no structuredContent"),
         ({"isError": True, "content": []}, ""),
     ],
 )

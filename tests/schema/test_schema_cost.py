@@ -224,4 +224,4 @@ def test_of_a_value_with_very_many_parts_it_is_not_said_why_it_does_not_fit() ->
     wide = {f"member {number}": {"a": True} for number in range(20_000)}
     misfit = CompiledSchema({"type": "object", "maxProperties": 3}).misfit(wide)
     assert misfit is not None
-    assert misfit.reason == "it does not fit; there are too many parts to say why"
+    assert misfit.reason == "it does not match the schema; it has too many parts to say why"

@@ -156,7 +156,7 @@ TEXTS: list[tuple[str, dict[str, Any], str | None]] = [
     (
         '{"n":"1"}',
         {"schema": {"properties": {"n": {"type": "integer"}}}},
-        'schema: the text does not fit the schema at /n: "1" is not of type "integer"',
+        'schema: the text does not fit the schema at /n: expected integer, got "1"',
     ),
     (
         "hello",
@@ -336,7 +336,7 @@ def test_schema_looks_at_structured_content_before_the_text() -> None:
     assert first_message(said("{}", structuredContent={"n": 1}), schema=schema) is None
     message = first_message(said('{"n":1}', structuredContent={}), schema=schema)
     assert (
-        message == 'schema: structuredContent does not fit the schema: "n" is a required property'
+        message == 'schema: structuredContent does not fit the schema: the property "n" is missing'
     )
     assert first_message(said("1"), schema=False) is not None
 

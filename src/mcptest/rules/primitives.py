@@ -122,7 +122,7 @@ def structured_content_matches(check: Check) -> Watching:
             told = f"the server returned structuredContent of {name!r} that breaks its outputSchema"
             pointer = f"/result/structuredContent{misfit.pointer}"
             expected = "a value that matches the outputSchema"
-            check.violated(step, told, expected, actual=misfit.reason, pointer=pointer)
+            check.violated(step, told, expected, actual=str(misfit), pointer=pointer)
 
 
 def _note_promises(

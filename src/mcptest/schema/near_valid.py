@@ -278,9 +278,7 @@ class Form(msgspec.Struct, frozen=True):
         if self.compiled is None:
             return None
         found = self.compiled.misfit({} if arguments is ABSENT else arguments)
-        if found is None:
-            return None
-        return f"{found.reason} at {found.pointer}" if found.pointer else found.reason
+        return None if found is None else str(found)
 
 
 def form_of(tool: Mapping[str, Any]) -> Form:

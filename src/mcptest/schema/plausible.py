@@ -25,7 +25,7 @@ _FOLDER = re.compile(r"dir|folder|root|tree|list|search|find|glob", re.IGNORECAS
 _EXPRESSION = re.compile(r"\{([^{}]*)\}")
 _OPERATORS = "+#./;?&"
 _LONGEST_VALUE = 200
-NO_STRUCTURED_CONTENT = "it declares an output schema, and gives no structured content"
+NO_STRUCTURED_CONTENT = "it declares an outputSchema but returns no structuredContent"
 _INTERNALS = re.compile(
     r"internal error|traceback \(most recent|stack trace|panic:|nullpointerexception"
     r"|segmentation fault",
@@ -160,13 +160,12 @@ def structured_misfit(tool: Mapping[str, Any], result: Mapping[str, Any]) -> str
             return NO_STRUCTURED_CONTENT
         misfit = compiled.misfit(result["structuredContent"])
     except SchemaLimitError as error:
-        return f"its structured content can't be checked against its output schema: {error}"
+        return f"its structuredContent can't be checked against its outputSchema: {error}"
     except SchemaError as error:
-        return f"its output schema can't be used: {error}"
+        return f"its outputSchema is not usable: {error}"
     if misfit is None:
         return ""
-    where = f" at {misfit.pointer}" if misfit.pointer else ""
-    return f"its structured content does not fit its output schema: {misfit.reason}{where}"
+    return f"its structuredContent does not match its outputSchema: {misfit}"
 
 
 # -- the plainest input, for commands that call many tools ---------------------------------------

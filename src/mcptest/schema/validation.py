@@ -1,7 +1,7 @@
-"""JSON Schema of tools: is the schema itself valid, and does a value fit it?
+"""JSON Schema of tools: whether the schema is valid, and whether a value matches it.
 
-Nothing is ever fetched: a reference to another document is an error of the schema. What it costs to
-check a schema or a value is counted before (`cost`), because nothing interrupts the validator.
+Nothing is ever fetched: a reference to another document is an error of the schema. The cost of a
+check is counted before it (`cost`), because nothing interrupts the validator.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ import msgspec
 from mcptest.core.limits import MEBIBYTE
 from mcptest.core.safe_text import show
 from mcptest.schema.cost import BACKTRACKS, Cost, SchemaError, SchemaLimitError, has_few_parts
+from mcptest.wire.json_text import spelled
 
-__all__ = ["CompiledSchema", "Misfit", "SchemaError", "SchemaLimitError", "schema_problem"]
+__all__ = [
+    "CompiledSchema",
+    "Misfit",
+    "SchemaError",
+    "SchemaLimitError",
+    "expected_but_got",
+    "schema_problem",
+]
 
 _DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _VALIDATORS = {
@@ -31,10 +39,14 @@ _GAVE_UP = "Error executing regex"
 
 
 class Misfit(msgspec.Struct, frozen=True):
-    """Why a value does not fit, and where in the value."""
+    """Why a value does not match a schema, and where in the value."""
 
     reason: str
     pointer: str
+
+    def __str__(self) -> str:
+        """As in `/words: expected integer, got "1"`."""
+        return f"{self.pointer}: {self.reason}" if self.pointer else self.reason
 
 
 _MOST_PARTS = 20_000
@@ -49,7 +61,7 @@ class CompiledSchema:
     def __init__(self, schema: Any) -> None:
         """Raises SchemaError when the schema is not valid in its dialect, or costs too much."""
         if not isinstance(schema, dict | bool):
-            raise SchemaError("a schema is an object or a boolean")
+            raise SchemaError("a schema must be an object or a boolean")
         self._cost = Cost(schema)
         self._validator = _validator_of(schema)
 
@@ -70,7 +82,7 @@ class CompiledSchema:
             if self._cost.backtracks:  # it may have given up, which is no answer
                 raise SchemaLimitError("checking this value takes too many steps")
             what = "alternatives" if is_small else "parts"
-            return Misfit(f"it does not fit; there are too many {what} to say why", "")
+            return Misfit(f"it does not match the schema; it has too many {what} to say why", "")
         import jsonschema_rs as rs
 
         try:
@@ -82,7 +94,9 @@ class CompiledSchema:
                     "matching one of its patterns takes too many steps"
                 ) from None
             pointer = "".join(f"/{part}" for part in error.instance_path)
-            return Misfit(show(message, 300), show(pointer, 200))
+            return Misfit(
+                show(_reason(error.kind, error.instance) or message, 300), show(pointer, 200)
+            )
         raise AssertionError("the validator found the value both valid and not")
 
     def fits(self, value: Any) -> bool:
@@ -94,8 +108,48 @@ class CompiledSchema:
         return bool(self._validator.is_valid(value))
 
 
+_EXPECTED = {
+    "minimum": "at least {limit}",
+    "maximum": "at most {limit}",
+    "exclusiveMinimum": "more than {limit}",
+    "exclusiveMaximum": "less than {limit}",
+    "multipleOf": "a multiple of {multiple_of}",
+    "const": "{expected_value}",
+    "pattern": "a match of {pattern}",
+    "format": "the format {format}",
+}
+"""What a keyword expects, by the members of the validator's error."""
+
+
+def _reason(kind: Any, value: Any) -> str:
+    """In our words, as in `expected integer, got "1"`; empty where the validator's will do."""
+    if kind.name == "type":
+        return expected_but_got(" or ".join(sorted(kind.types)), value)
+    if kind.name == "required":
+        return f"the property {_shown(kind.property)} is missing"
+    if kind.name == "enum":
+        return expected_but_got(f"one of {' or '.join(map(_shown, kind.options))}", value)
+    if kind.name in {"additionalProperties", "unevaluatedProperties"}:
+        return f"unexpected property {_shown(kind.unexpected[0])}"
+    if kind.name == "falseSchema":
+        return f"the schema allows nothing here, got {_shown(value)}"
+    known = _EXPECTED.get(kind.name)
+    if known is None:
+        return ""
+    members = {name: _shown(member) for name, member in kind.as_dict().items()}
+    return expected_but_got(known.format_map(members), value)
+
+
+def expected_but_got(expected: str, value: Any) -> str:
+    return f"expected {show(expected, 200)}, got {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    return show(spelled(value), 80)
+
+
 def schema_problem(schema: Any) -> str:
-    """Why nothing can be held against the schema, as the end of a sentence; empty when it can."""
+    """Why no value can be checked against the schema, as the end of a sentence; or empty."""
     try:
         CompiledSchema(schema)
     except SchemaLimitError as error:
@@ -115,10 +169,7 @@ def _validator_of(schema: Any) -> Any:
     except (TypeError, ValueError, RecursionError):  # what can't be written can't be told apart
         text = b""
     if len(text) > LARGEST:
-        raise SchemaLimitError(
-            f"it has {len(text):,} bytes, and the validator takes ten times that (the limit is "
-            f"{LARGEST:,})"
-        )
+        raise SchemaLimitError(f"it has {len(text):,} bytes (the limit is {LARGEST:,})")
     return _compile(schema) if len(text) <= _LARGE else _compiled_once(text)
 
 
@@ -148,4 +199,4 @@ def _compile(schema: Any) -> Any:
 
 
 def _refuse(uri: str) -> Any:
-    raise ValueError(f"the reference {show(uri, 100)!r} leads out of the schema; it is not fetched")
+    raise ValueError(f"the reference {show(uri, 100)!r} leads to another document")
