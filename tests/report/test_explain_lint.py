@@ -56,7 +56,7 @@ def test_explain_gives_a_code_as_json(capsysbinary: pytest.CaptureFixture[bytes]
     assert value["code"] == "W112"
     assert value["example"]["options"] == "--max-tools 1"
     (said,) = value["example"]["says"]
-    assert "at most 1" in said
+    assert "maximum 1" in said
     assert len(value["example"]["broken"]) == 2
 
 

@@ -1,4 +1,4 @@
-"""One code in full: what it finds, why it matters, what breaks it, what to do about it."""
+"""One code in full: what it finds, why it matters, an example, and what to do."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _EXAMPLES = Path(__file__).with_name("lint_examples.yml")
 
 
 class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What breaks a code, and what does not."""
+    """A definition that has the finding, and one that does not."""
 
     broken: Any
-    """A tool, a list of tools, lists by name; or the answers of a tool to the same call."""
+    """A tool, a list of tools, lists by name; or the results of a tool for the same call."""
     mended: Any
     limits: LintLimits = LintLimits()
     times: int = 1
@@ -55,7 +55,7 @@ def examples() -> dict[str, Example]:
 
 
 def findings_in(rule: LintRule, given: Any, limits: LintLimits) -> list[LintFinding]:
-    """What the rule says about a definition."""
+    """What the rule finds in a definition."""
     if rule.scope == "called":
         return list(lint_called([Called("get_report", given)], [rule], limits))
     tools = given if isinstance(given, list) else [given]
@@ -66,13 +66,13 @@ def findings_in(rule: LintRule, given: Any, limits: LintLimits) -> list[LintFind
 _WIDTH = 96
 _LONGEST_ANSWER = 60
 _SEEN = {
-    "tool": "each tool by itself",
+    "tool": "each tool",
     "parameter": "each parameter of a tool",
-    "surface": "everything that the server lists, together",
+    "surface": "everything the server lists",
     "prompt": "each prompt",
     "resource": "each resource",
     "template": "each resource template",
-    "called": "answers of tools, with --call-tools or --detect-nondeterminism",
+    "called": "results of tools, with --call-tools or --detect-nondeterminism",
 }
 
 
@@ -83,11 +83,11 @@ def find_lint_rule(name: str) -> LintRule | None:
 
 
 def lint_rule_page(rule: LintRule, style: Style) -> Iterator[str]:
-    found = "of mcp-assert" if rule.code[0] in "EW" else "of mcptest"
+    origin = "from mcp-assert" if rule.code[0] in "EW" else "from mcptest"
     facts = {
         "severity": rule.severity.value,
         "looks at": _SEEN[rule.scope],
-        "code": f"{found}; mcptest lint --ignore {rule.code} leaves it out",
+        "code": f"{origin}; to ignore it: mcptest lint --ignore {rule.code}",
     }
     return _code_page(rule, facts, style, _example_lines(rule, style))
 
@@ -101,10 +101,10 @@ def _code_page(
     one: LintRule | AuditCode, facts: Mapping[str, str], style: Style, example: Iterable[str] = ()
 ) -> Iterator[str]:
     yield f"{style.paint(one.code, 'bold')}  {one.title}"
-    yield from ("", *textwrap.wrap(one.why, _WIDTH), "")
+    yield from ("", *textwrap.wrap(one.why, _WIDTH, break_on_hyphens=False), "")
     yield from example
-    yield style.paint("To fix it:", "bold")
-    yield from (f"  {line}" for line in textwrap.wrap(one.fix, _WIDTH - 2))
+    yield style.paint("What to do:", "bold")
+    yield from (f"  {line}" for line in textwrap.wrap(one.fix, _WIDTH - 2, break_on_hyphens=False))
     yield ""
     for label, value in facts.items():
         yield f"{style.paint(f'{label:<14}', 'dim')} {value}"
@@ -112,11 +112,11 @@ def _code_page(
 
 def _example_lines(rule: LintRule, style: Style) -> Iterator[str]:
     example = examples()[rule.code]
-    what = "An answer" if rule.scope == "called" else "A definition"
+    what = "A result" if rule.scope == "called" else "A definition"
     options = f" (with {example.options})" if example.options else ""
-    yield style.paint(f"{what} that breaks it{options}:", "bold")
+    yield style.paint(f"{what} with this finding{options}:", "bold")
     yield from _shown(example.broken)
-    yield style.paint("What the linter says:", "bold")
+    yield style.paint("The finding:", "bold")
     for finding in findings_in(rule, example.broken, example.limits)[:2]:
         yield from _said(finding, style)
     yield style.paint("Without the finding:", "bold")

@@ -1,4 +1,4 @@
-"""What tools are called and say of themselves: whether a model can tell when to use them."""
+"""Names and descriptions of tools: whether a model can tell when to use them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def described_tool(tool: Item) -> LintSuggestion:
 
 @lint_rule("E101", "tool without description", LintSeverity.ERROR, "tool")
 def no_description(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """The description is all that a model has to decide whether to call a tool.
+    """A model decides by the description whether to call a tool.
 
     Say what the tool does, what it returns, and when to use it.
     """
@@ -40,62 +40,60 @@ def no_description(tool: Item, limits: LintLimits) -> Iterator[Remark]:
 def vague_description(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """A phrase that fits every tool does not tell this one from the others.
 
-    Name the thing that is acted on and what comes back.
+    Name what the tool works on and what it returns.
     """
     text = tool.description.lower()
     one_short_word = 0 < len(text) < _SHORT_WORD and " " not in text
     if text in WORDS.vague or one_short_word:
-        message = f'the description "{tool.description}" says nothing'
+        message = f'the description "{tool.description}" fits any tool'
         yield Remark(message, "description", described_tool(tool))
 
 
-@lint_rule("W111", "description of unhelpful length", LintSeverity.WARNING, "tool")
+@lint_rule("W111", "description too short or too long", LintSeverity.WARNING, "tool")
 def description_length(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """Too short does not say when to use the tool; too long (a note) costs context in every
-    request.
+    """A short description does not say when to use the tool. A long one costs context in every
+    request and is a note.
 
     Keep it between --min-description and --max-description characters.
     """
     length = len(tool.description)
     if 0 < length < limits.min_description:
-        message = (
-            f"the description has only {length} characters (at least {limits.min_description})"
-        )
+        message = f"the description has only {length} characters (minimum {limits.min_description})"
         yield Remark(message, "description", described_tool(tool))
     elif length > limits.max_description:
-        message = f"the description has {length} characters (at most {limits.max_description})"
+        message = f"the description has {length} characters (maximum {limits.max_description})"
         yield Remark(message, "description", severity=LintSeverity.NOTE)
 
 
-@lint_rule("W116", "description does not say what comes back", LintSeverity.NOTE, "tool")
+@lint_rule("W116", "description does not say what the tool returns", LintSeverity.NOTE, "tool")
 def unknown_result(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """A model plans its next step by what this one gives; an outputSchema says it as well.
+    """A model plans its next step by what this tool returns. An outputSchema says it too.
 
-    Add a sentence that begins with Returns, or declare an outputSchema.
+    Add a sentence that begins with "Returns", or declare an outputSchema.
     """
     text = tool.description.lower()
     declared = object_of(tool.fields, "outputSchema")
     if text and not declared and not any(word in text for word in WORDS.returning):
         added = LintSuggestion("/description", _with_sentence(tool.description, "Returns …"))
-        yield Remark("the description does not say what it returns", "description", added)
+        yield Remark("the description does not say what the tool returns", "description", added)
 
 
-@lint_rule("W108", "side effect that is not owned up to", LintSeverity.WARNING, "tool")
+@lint_rule("W108", "undocumented side effect", LintSeverity.WARNING, "tool")
 def hidden_side_effect(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """A model that takes a writing tool for a reading one calls it again when in doubt. A note
-    where the name does not say that something is destroyed.
+    """A model that mistakes a writing tool for a reading one calls it again when in doubt. It is a
+    note unless the name says that something is destroyed.
 
-    Say what is created, changed or deleted, and whether calling it twice does harm.
+    Say what the tool creates, changes or deletes, and whether a second call does harm.
     """
     verb = next((word for word in tool.words if word in WORDS.mutating), "")
     if not verb or not tool.description or tool.hint("readOnlyHint") is True:
-        return  # of a hint that the name belies L213 speaks
+        return  # L213 reports a hint that contradicts the name
     text = tool.description.lower()
-    # `Delete the entity` owns up as much as `deletes` does.
+    # `Delete the entity` names the side effect as much as `deletes` does.
     if any(sign in text for sign in WORDS.acknowledging) or WORDS.mutating & {*words_of(text)}:
         return
     added = LintSuggestion("/description", _with_sentence(tool.description, "This changes …"))
-    message = f'the name says "{verb}", the description names no side effect'
+    message = f'the name says "{verb}", but the description names no side effect'
     harm = None if verb in WORDS.destroying else LintSeverity.NOTE
     yield Remark(message, "description", added, severity=harm)
 
@@ -104,11 +102,11 @@ def _with_sentence(text: str, sentence: str) -> str:
     return f"{text} {sentence}" if text.endswith((".", "!", "?", ":")) else f"{text}. {sentence}"
 
 
-@lint_rule("W110", "description and schema drift apart", LintSeverity.NOTE, "tool")
+@lint_rule("W110", "description does not mention the parameters", LintSeverity.NOTE, "tool")
 def drifted_description(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     """A description that mentions few of the parameters was often written for another version.
 
-    Mention what the parameters are for.
+    Say in the description what the parameters are for.
     """
     total = len(tool.parameters)
     if total < 2 or not tool.description:
@@ -118,7 +116,7 @@ def drifted_description(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     if mentioned * 2 < total:
         missing = [one.name for one in tool.parameters if not _mentions(text, one.name.lower())]
         names = ", ".join(missing[:5])
-        message = f"the description mentions {mentioned} of {total} parameters, not {names}"
+        message = f"the description mentions {mentioned} of {total} parameters; missing: {names}"
         yield Remark(message, "description")
 
 
@@ -128,15 +126,15 @@ def _mentions(text: str, name: str) -> bool:
 
 @lint_rule("L201", "tool that does too much", LintSeverity.NOTE, "tool")
 def overloaded_tool(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """A tool with many jobs is called with the arguments of the wrong one.
+    """A model calls a tool that has many jobs with the arguments for the wrong job.
 
-    Make one tool for each job.
+    Split it into one tool per job.
     """
     text = f" {tool.description.lower()} "
     endings = ("", "s", "ing")
     found = [verb for verb in WORDS.actions if any(f" {verb}{end} " in text for end in endings)]
     if len(found) > _MANY_ACTIONS:
-        message = f"the description has {len(found)} verbs of action: {', '.join(found)}"
+        message = f"the description names {len(found)} actions: {', '.join(found)}"
         yield Remark(message, "description")
 
 
@@ -172,30 +170,28 @@ _ORDERS = re.compile(
 
 @lint_rule("L215", "invisible characters", LintSeverity.ERROR, "surface")
 def invisible_characters(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
-    """A model reads what no reviewer sees; it is how instructions are smuggled.
+    """A model reads them, but a reviewer does not see them. Attackers hide instructions this way.
 
-    Take them out.
+    Remove the characters.
     """
     for one in surface.texts:
         plain = one.text.isascii() and one.text.isprintable()
         if found := (None if plain else _INVISIBLE.search(one.text)):
-            message = (
-                f"{one.field} holds the character U+{ord(found.group()):04X} at {found.start()}"
-            )
+            message = f"{one.field} contains U+{ord(found.group()):04X} at position {found.start()}"
             yield Remark(message, one.field, item=one.item, kind=one.kind)
 
 
-@lint_rule("L216", "text that gives orders to the model", LintSeverity.ERROR, "surface")
+@lint_rule("L216", "instructions to the model in a text", LintSeverity.ERROR, "surface")
 def orders_to_the_model(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
-    """A description says what a tool does. One that tells a model what else to do is an attack.
+    """A description says what a tool does. Text that tells a model what else to do is an attack.
 
-    Describe the tool; leave the rest to the client.
+    Describe the tool, and leave instructions to the client.
     """
     for one in surface.texts:
         small = one.text.lower()  # a sign is cheaper to look for than an order
         found = _ORDERS.search(one.text) if any(sign in small for sign in _SIGNS) else None
         if found:
-            message = f'{one.field} speaks to the model: "{found.group()[:80]}"'
+            message = f'{one.field} instructs the model: "{found.group()[:80]}"'
             yield Remark(message, one.field, item=one.item, kind=one.kind)
 
 
@@ -206,41 +202,42 @@ _SURELY_WRITING = (WORDS.mutating | WORDS.also_mutating) - {"add", "execute", "s
 """`add` may be arithmetic, and what is executed may be a query."""
 
 
-@lint_rule("L212", "annotations that contradict each other", LintSeverity.ERROR, "tool")
+@lint_rule("L212", "contradictory annotations", LintSeverity.ERROR, "tool")
 def contradictory_hints(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """Clients ask the user, or do not, by these hints.
+    """Clients decide by these hints whether to ask the user.
 
-    A tool that only reads destroys nothing; each hint is true or false.
+    Set each hint to true or false, and never set both readOnlyHint and destructiveHint to true.
     """
     if tool.hint("readOnlyHint") is True and tool.hint("destructiveHint") is True:
         dropped = LintSuggestion("/annotations/destructiveHint", value=False)
-        yield Remark("claims to be read-only and destructive", "annotations", dropped)
+        yield Remark("is marked read-only and destructive", "annotations", dropped)
     for hint in _HINTS:
         value = tool.hint(hint)
         if value is not None and not isinstance(value, bool):
-            yield Remark(f"{hint} is neither true nor false", f"annotations.{hint}")
+            yield Remark(f"{hint} is not true or false", f"annotations.{hint}")
 
 
-@lint_rule("L213", "name that belies the annotations", LintSeverity.ERROR, "tool")
+@lint_rule("L213", "annotations that contradict the name", LintSeverity.ERROR, "tool")
 def belied_hints(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """A client runs a read-only tool without asking; the name says that something is lost.
+    """A client runs a read-only tool without asking, but the name says that the tool changes or
+    destroys something.
 
-    Correct the hint, or the name.
+    Correct the hint or the name.
     """
     verb = tool.words[0] if tool.words else ""
     if tool.hint("readOnlyHint") is True and verb in _SURELY_WRITING:
         corrected = LintSuggestion("/annotations/readOnlyHint", value=False)
-        message = f'the name says "{verb}", readOnlyHint says that nothing changes'
+        message = f'the name says "{verb}", but readOnlyHint is true'
         yield Remark(message, "annotations.readOnlyHint", corrected)
     elif tool.hint("destructiveHint") is False and verb in WORDS.destroying:
         corrected = LintSuggestion("/annotations/destructiveHint", value=True)
-        message = f'the name says "{verb}", destructiveHint says that nothing is destroyed'
+        message = f'the name says "{verb}", but destructiveHint is false'
         yield Remark(message, "annotations.destructiveHint", corrected)
 
 
 @lint_rule("L214", "writing tool without annotations", LintSeverity.WARNING, "tool")
 def missing_hints(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """Clients have to take it for destructive, or for harmless.
+    """Without hints, a client can only guess whether the tool is destructive.
 
     Set readOnlyHint and destructiveHint.
     """
@@ -248,7 +245,7 @@ def missing_hints(tool: Item, limits: LintLimits) -> Iterator[Remark]:
     silent = tool.hint("readOnlyHint") is None and tool.hint("destructiveHint") is None
     if silent and verb in WORDS.mutating | WORDS.also_mutating:
         hints = {"readOnlyHint": False, "destructiveHint": verb in WORDS.destroying}
-        message = f'the name says "{verb}", no annotation says whether it destroys'
+        message = f'the name says "{verb}", but readOnlyHint and destructiveHint are missing'
         yield Remark(message, "annotations", LintSuggestion("/annotations", hints))
 
 
@@ -257,11 +254,11 @@ _LOOKALIKES = str.maketrans("0оОаАеЕіІсСрРхХуУ|", "oooaaeeiiccpp
 _NAMED = 5
 
 
-@lint_rule("E113", "tool name that is used twice", LintSeverity.ERROR, "surface")
+@lint_rule("E113", "duplicate tool name", LintSeverity.ERROR, "surface")
 def duplicate_names(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
-    """Only one of them can ever be called, and nobody can say which.
+    """A client can call only one of them, and nobody knows which.
 
-    Give each tool a name of its own.
+    Give each tool a unique name.
     """
     counts = Counter(tool.name for tool in surface.tools)
     for name, count in counts.items():
@@ -269,24 +266,24 @@ def duplicate_names(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
             yield Remark(f'{count} tools are named "{name}"', "name", item=name)
 
 
-@lint_rule("L202", "tool name that clients refuse", LintSeverity.WARNING, "tool")
+@lint_rule("L202", "tool name that clients reject", LintSeverity.WARNING, "tool")
 def awkward_name(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """Many clients and model APIs take letters, digits, _ and - only, and 64 of them at most.
+    """Many clients and model APIs accept only letters, digits, _ and -, and at most 64 characters.
 
-    Rename it; the title may hold any text.
+    Rename the tool. Its title can hold any text.
     """
     name = tool.fields.get("name")
     if isinstance(name, str) and name and not _ACCEPTED.fullmatch(name):
         plain = "_".join(words_of(name))[:64]
         added = LintSuggestion("/name", plain) if plain and plain != name else None
-        yield Remark("the name has characters or a length that clients refuse", "name", added)
+        yield Remark("the name has characters or a length that clients reject", "name", added)
 
 
 @lint_rule("L203", "tool without a usable name or definition", LintSeverity.ERROR, "tool")
 def unusable_tool(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """It can't be called.
+    """A client cannot call it.
 
-    A tool is an object with a name that is a text, and an inputSchema that is an object.
+    Give each tool a non-empty string as name and an object as inputSchema.
     """
     if not isinstance(tool.raw, dict):
         yield Remark("the definition is not an object")
@@ -296,14 +293,15 @@ def unusable_tool(tool: Item, limits: LintLimits) -> Iterator[Remark]:
         yield Remark("has no name", "name")
     if not isinstance(tool.raw.get("inputSchema"), dict):
         empty = LintSuggestion("/inputSchema", {"type": "object"})
-        yield Remark("has no inputSchema that is an object", "inputSchema", empty)
+        yield Remark("has no object as inputSchema", "inputSchema", empty)
 
 
-@lint_rule("L204", "tool names that are easily confused", LintSeverity.WARNING, "surface")
+@lint_rule("L204", "easily confused tool names", LintSeverity.WARNING, "surface")
 def confusable_names(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
-    """Names that differ in case, separators, plural or a letter's look are mixed up.
+    """Models and people mix up names that differ only in case, separators, plural or look-alike
+    letters.
 
-    Make them differ in a word.
+    Make the names differ in at least one word.
     """
     alike: dict[str, dict[str, None]] = {}
     for tool in surface.tools:

@@ -134,25 +134,28 @@ class Called(msgspec.Struct, frozen=True):
     answers: Sequence[str]
 
 
-@lint_rule("E301", "answer that is too large", LintSeverity.ERROR, "called")
+@lint_rule("E301", "response too large", LintSeverity.ERROR, "called")
 def large_answer(called: Called, limits: LintLimits) -> Iterator[Remark]:
-    """One call fills the context of the model. Needs --call-tools.
+    """One call fills the context of the model. The check needs --call-tools.
 
-    Page it, cut it, or answer with a resource link.
+    Paginate or truncate the result, or return a resource link.
     """
     size = max((len(one.encode("utf-8", "replace")) for one in called.answers), default=0) // 1024
     if size > limits.max_response_kb:
-        message = f"answers {size} KB (at most {limits.max_response_kb})"
+        message = f"returns {size} KB (maximum {limits.max_response_kb})"
         yield Remark(message, "response", item=called.tool)
 
 
-@lint_rule("W107", "different answers to the same call", LintSeverity.WARNING, "called")
+@lint_rule("W107", "different responses to the same call", LintSeverity.WARNING, "called")
 def changing_answers(called: Called, limits: LintLimits) -> Iterator[Remark]:
-    """A model can't rely on what changes by itself. Needs --detect-nondeterminism.
+    """A model cannot rely on results that change on their own. The check needs
+    --detect-nondeterminism.
 
-    Sort what has no order, and leave out times and ids that nobody asked for.
+    Sort unordered data, and omit timestamps and ids that nobody asked for.
     """
     different = len(set(called.answers))
     if different > 1:
-        message = f"gave {different} different answers to {len(called.answers)} identical calls"
+        message = (
+            f"returned {different} different results for {len(called.answers)} identical calls"
+        )
         yield Remark(message, "behavior", item=called.tool)

@@ -37,11 +37,11 @@ def _uses(surface: Surface) -> Iterator[_Use]:
                 yield _Use(number, parameter)
 
 
-@lint_rule("E105", "free text that flows from tool to tool", LintSeverity.NOTE, "surface")
+@lint_rule("E105", "free text passed from tool to tool", LintSeverity.NOTE, "surface")
 def free_text_flow(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
-    """What one tool is told is passed on to the next; without a form a model passes anything.
+    """A model passes the value of one tool on to the next. Without a pattern it can pass anything.
 
-    Give both the same enum, pattern or format.
+    Give both parameters the same enum, pattern or format.
     """
     users: dict[str, dict[int, None]] = {}
     free = [
@@ -58,7 +58,7 @@ def free_text_flow(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
             name, added = use.parameter.name, f"{use.parameter.pointer}/pattern"
             listed = ", ".join(f'"{other}"' for other in others[:_NAMED])
             more = " and others" if len(others) > _NAMED else ""
-            message = f'free text "{name}" is shared with {listed}{more}'
+            message = f'free text "{name}" is also a parameter of {listed}{more}'
             tool, form = surface.tools[use.tool].name, LintSuggestion(added, "^…$")
             yield Remark(message, f"args.{name}", form, item=tool)
 
@@ -76,11 +76,11 @@ def _others(use: _Use, users: dict[str, dict[int, None]], matches: NameMatches) 
     return list(found)
 
 
-@lint_rule("E107", "tools that feed each other", LintSeverity.NOTE, "surface")
+@lint_rule("E107", "tools with the same parameters", LintSeverity.NOTE, "surface")
 def circles(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
-    """Tools that take the same things invite a model to go round in circles between them.
+    """Tools that take the same parameters invite a model to loop between them.
 
-    Say in each description which one comes first, and when to stop.
+    Say in each description which tool comes first and when to stop.
     """
     groups = _Groups(len(surface.tools))
     by_name: dict[tuple[str, str], dict[int, None]] = {}
@@ -104,7 +104,7 @@ def circles(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
                     groups.join(*pair)
     for members in groups.larger_than_one():
         names = sorted({surface.tools[one].name for one in members})
-        message = f"take the same parameters: {some_of(names, 10)}"
+        message = f"these tools take the same parameters: {some_of(names, 10)}"
         yield Remark(message, "dependencies", item=names[0])
 
 
@@ -157,11 +157,11 @@ _PLACES = 8_192
 """Pairs of letters that are told apart: more than all texts of one language have."""
 
 
-@lint_rule("W105", "descriptions that are nearly the same", LintSeverity.WARNING, "surface")
+@lint_rule("W105", "nearly identical descriptions", LintSeverity.WARNING, "surface")
 def similar_descriptions(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
-    """A model picks between the tools by chance. A note where they differ in a word.
+    """A model picks between the tools at random. It is a note if the descriptions differ in a word.
 
-    Say in each how it differs from the other. --similarity sets the bound.
+    Say in each description how the tool differs from the other. --similarity sets the limit.
     """
     tools = [tool for tool in surface.tools if tool.description]
     texts = [tool.description for tool in tools]
@@ -171,7 +171,7 @@ def similar_descriptions(surface: Surface, limits: LintLimits) -> Iterator[Remar
     for one, others in sorted(found.items()):
         others.sort(key=lambda pair: (-pair[1], pair[0]))
         named = [f'"{tools[other].name}" ({alike:.0%})' for other, alike in others]
-        message = f"the description is nearly that of {some_of(named, _NAMED)}"
+        message = f"the description is almost the same as that of {some_of(named, _NAMED)}"
         # Word by word: `Finds teams of …` is like `Finds projects of …`, and easily told apart.
         words, first = (texts[each].lower().split() for each in (one, others[0][0]))
         harm = None if words == first else LintSeverity.NOTE

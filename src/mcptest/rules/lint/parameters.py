@@ -39,9 +39,9 @@ _PROSE = 2_000
 
 @lint_rule("E102", "parameter without type", LintSeverity.ERROR, "parameter")
 def no_type(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """Without a type a model sends a text where a number is meant, or the other way round.
+    """Without a type, a model may send a string instead of a number, or the other way round.
 
-    Give it a type.
+    Declare the type of the parameter.
     """
     if not _SAYS_THE_TYPE & parameter.schema.keys():
         added = LintSuggestion(f"{parameter.pointer}/type", "string")
@@ -51,10 +51,10 @@ def no_type(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
 
 @lint_rule("E103", "required parameter without description", LintSeverity.WARNING, "tool")
 def required_undescribed(tool: Item, limits: LintLimits) -> Iterator[Remark]:
-    """It has to be passed, and a model can only guess what. A note where the name or the
-    description of the tool says it.
+    """A model must pass the parameter and can only guess its value. It is a note if the name or the
+    description of the tool says what it is.
 
-    Say what it stands for, in which form, with an example.
+    Say what it stands for and in which format, with an example.
     """
     for parameter in tool.parameters:
         if parameter.required and not parameter.description:
@@ -79,9 +79,9 @@ def _says_itself(parameter: Parameter) -> bool:
 
 @lint_rule("W102", "optional parameter without description", LintSeverity.NOTE, "parameter")
 def optional_undescribed(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """A model does not use what it does not understand.
+    """A model does not use a parameter that it does not understand.
 
-    Say what it changes, and what holds when it is left out.
+    Say what the parameter changes, and what its default is.
     """
     if not parameter.required and not parameter.description:
         yield _undescribed(parameter, "optional")
@@ -93,31 +93,31 @@ def _undescribed(parameter: Parameter, how: str) -> Remark:
     return Remark(message, field, described_parameter(parameter))
 
 
-@lint_rule("W103", "required text without guidance", LintSeverity.NOTE, "parameter")
+@lint_rule("W103", "required string without guidance", LintSeverity.NOTE, "parameter")
 def unguided_text(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """Any text at all fits, so a model may invent one.
+    """Any string is valid, so a model may invent one.
 
     Add an enum, a pattern, examples or a default.
     """
     if parameter.required and parameter.type == "string" and not _GUIDING & parameter.schema.keys():
-        message = f'required text "{parameter.name}" has no enum, pattern, examples or default'
+        message = f'required string "{parameter.name}" has no enum, pattern, examples or default'
         yield Remark(message, f"args.{parameter.name}", with_examples(parameter))
 
 
 @lint_rule("W104", "generic parameter name without description", LintSeverity.WARNING, "parameter")
 def generic_name(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """Names like data or value say nothing by themselves.
+    """Names like data or value say nothing on their own.
 
-    Call it by what it is, or describe it.
+    Name the parameter after what it holds, or describe it.
     """
     if parameter.name.lower() in WORDS.generic_names and not parameter.description:
-        message = f'parameter "{parameter.name}" has a name that says nothing, and no description'
+        message = f'parameter "{parameter.name}" has a generic name and no description'
         yield Remark(message, f"args.{parameter.name}", described_parameter(parameter))
 
 
 @lint_rule("W109", "user-facing parameter without examples", LintSeverity.NOTE, "parameter")
 def no_examples(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """For names, queries, dates and addresses one example says more than a sentence.
+    """For names, queries, dates and addresses, one example says more than a sentence.
 
     Add examples, an enum or a default.
     """
@@ -128,11 +128,12 @@ def no_examples(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
         yield Remark(message, f"args.{parameter.name}.examples", with_examples(parameter))
 
 
-@lint_rule("E112", "secret as a parameter", LintSeverity.WARNING, "parameter")
+@lint_rule("E112", "secret as parameter", LintSeverity.WARNING, "parameter")
 def secret_parameter(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """What a model passes stands in its context, in logs and in transcripts.
+    """What a model passes ends up in its context, in logs and in transcripts.
 
-    Take it from the environment or the authorization of the server, or mark it writeOnly.
+    Take the secret from the environment or the server's authorization, or mark the parameter
+    writeOnly.
     """
     name = parameter.name.lower()
     if parameter.schema.get("writeOnly") is not True and _SENSITIVE.search(name):
@@ -140,18 +141,17 @@ def secret_parameter(parameter: Parameter, limits: LintLimits) -> Iterator[Remar
         yield replace(_secret(parameter), severity=LintSeverity.NOTE if about else None)
 
 
-@lint_rule(
-    "L211", "token or other personal secret as a parameter", LintSeverity.WARNING, "parameter"
-)
+@lint_rule("L211", "token or personal secret as parameter", LintSeverity.WARNING, "parameter")
 def token_parameter(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """As E112, for names of which not all are secrets: access tokens, codes, card numbers.
+    """Like E112, for names that are not always secrets: access tokens, codes, card numbers.
 
-    Take it from the environment or the authorization of the server, or mark it writeOnly.
+    Take the secret from the environment or the server's authorization, or mark the parameter
+    writeOnly.
     """
     if parameter.schema.get("writeOnly") is True:
         return
     if _SENSITIVE.search(parameter.name.lower()):
-        return  # E112 says so
+        return  # E112 reports it
     name = plain(parameter.name)
     if name in WORDS.sensitive_words or _ALSO_SENSITIVE.search(name):
         yield _secret(parameter)
@@ -163,12 +163,12 @@ def _secret(parameter: Parameter) -> Remark:
     return Remark(message, f"args.{parameter.name}", marked)
 
 
-@lint_rule("L208", "object or array whose members are unknown", LintSeverity.WARNING, "parameter")
+@lint_rule("L208", "object or array with undeclared contents", LintSeverity.WARNING, "parameter")
 def unknown_members(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """A model has to guess the members of a free-form object and the items of a bare array. A note
-    where a description says what they are.
+    """A model must guess the properties of a free-form object and the items of a bare array. It is
+    a note if a description says what they are.
 
-    Declare properties or additionalProperties, and items.
+    Declare properties or additionalProperties for objects, and items for arrays.
     """
     schema, name = parameter.schema, parameter.name
     shaped = schema.keys() & {"$ref", "anyOf", "oneOf", "allOf", "enum", "const"}
@@ -178,19 +178,19 @@ def unknown_members(parameter: Parameter, limits: LintLimits) -> Iterator[Remark
     if parameter.type == "object" and not schema.get("properties"):
         said = schema.get("additionalProperties")
         if said is True or (said is None and not schema.get("patternProperties")):
-            message = f'parameter "{name}" is an object of which no member is known'
+            message = f'parameter "{name}" is an object without declared properties'
             yield Remark(message, f"args.{name}.properties", severity=described)
     if parameter.type == "array" and not schema.keys() & {"items", "prefixItems", "contains"}:
         added = LintSuggestion(f"{parameter.pointer}/items", {"type": "string"})
-        message = f'parameter "{name}" is an array of anything'
+        message = f'parameter "{name}" is an array without declared items'
         yield Remark(message, f"args.{name}.items", added, severity=described)
 
 
-@lint_rule("L209", "choices in prose only", LintSeverity.WARNING, "parameter")
+@lint_rule("L209", "choices only in the description", LintSeverity.WARNING, "parameter")
 def choices_in_prose(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """What only the description lists is neither checked nor offered by a client.
+    """Clients cannot check or offer choices that only the description lists.
 
-    Make them an enum.
+    Declare the choices as an enum.
     """
     formed = parameter.schema.keys() & {"enum", "const", "pattern", "format"}
     if parameter.type != "string" or formed:
@@ -198,7 +198,8 @@ def choices_in_prose(parameter: Parameter, limits: LintLimits) -> Iterator[Remar
     found = _choices(parameter.description[:_PROSE])
     if len(found) >= 2:
         added = LintSuggestion(f"{parameter.pointer}/enum", found)
-        message = f'the choices of "{parameter.name}" ({", ".join(found[:5])}) are in prose only'
+        message = f'only the description lists the choices of "{parameter.name}"'
+        message = f"{message}: {', '.join(found[:5])}"
         yield Remark(message, f"args.{parameter.name}.enum", added)
 
 
@@ -214,9 +215,9 @@ def _choices(text: str) -> list[str]:
     return list(dict.fromkeys(word.strip(".") for word in words if word.strip(".")))
 
 
-@lint_rule("L210", "bounds in prose only", LintSeverity.WARNING, "parameter")
+@lint_rule("L210", "bounds only in the description", LintSeverity.WARNING, "parameter")
 def bounds_in_prose(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """What only the description bounds is neither checked nor kept to.
+    """Clients cannot check bounds that only the description gives, and models ignore them.
 
     Set minimum and maximum.
     """
@@ -231,15 +232,15 @@ def bounds_in_prose(parameter: Parameter, limits: LintLimits) -> Iterator[Remark
     elif found := _MOST.search(text):
         added = LintSuggestion(f"{parameter.pointer}/maximum", int(found.group(1)))
     if added is not None:
-        message = f'the bounds of "{parameter.name}" are in prose only'
+        message = f'only the description gives the bounds of "{parameter.name}"'
         yield Remark(message, f"args.{parameter.name}.maximum", added)
 
 
 @lint_rule("L217", "parameter description that repeats the name", LintSeverity.NOTE, "parameter")
 def repeated_name(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
-    """It reads like documentation, and a model learns nothing from it.
+    """It looks like documentation, but a model learns nothing from it.
 
-    Say what it stands for and in which form.
+    Say what the parameter stands for and in which format.
     """
     text = parameter.description
     if not text or len(text) > 3 * len(parameter.name) + 60:
@@ -256,8 +257,8 @@ def repeated_name(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
 def described_parameter(parameter: Parameter) -> LintSuggestion:
     words = words_of(parameter.name)
     known = next((word for word in reversed(words) if word in WORDS.meanings), "")
-    others = " ".join(word for word in words if word != known) or "the thing that is meant"
-    text = f"{WORDS.meanings[known]} {others}" if known else f"What {' '.join(words)} stands for"
+    others = " ".join(word for word in words if word != known) or "the item"
+    text = f"{WORDS.meanings[known]} {others}" if known else f"The {' '.join(words)} to use"
     example = example_for(parameter)
     shown = f", for example {example}" if isinstance(example, str) and example else ""
     return LintSuggestion(f"{parameter.pointer}/description", f"{text}{shown}.")

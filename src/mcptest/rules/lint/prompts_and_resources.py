@@ -1,4 +1,4 @@
-"""Prompts, resources and templates: what people and models choose them by."""
+"""Prompts, resources and templates: whether people and models can choose between them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _EXPRESSION = re.compile(
 
 @lint_rule("L231", "prompt without description", LintSeverity.WARNING, "prompt")
 def undescribed_prompt(prompt: Item, limits: LintLimits) -> Iterator[Remark]:
-    """A person picks it from a list.
+    """A person picks the prompt from a list.
 
-    Say what it is good for.
+    Say what the prompt is for.
     """
     if not text_of(prompt.fields, "name"):
-        yield Remark("is no object with a name", "name")
+        yield Remark("is not an object with a name", "name")
     elif not prompt.description:
         yield Remark("has no description", "description")
 
 
 @lint_rule("L232", "prompt argument without description", LintSeverity.WARNING, "prompt")
 def undescribed_argument(prompt: Item, limits: LintLimits) -> Iterator[Remark]:
-    """Clients show it beside the field that a person fills in.
+    """Clients show the description next to the field that a person fills in.
 
     Say what to enter.
     """
@@ -40,20 +40,22 @@ def undescribed_argument(prompt: Item, limits: LintLimits) -> Iterator[Remark]:
         if not name:
             yield Remark(f"argument {number + 1} has no name", f"arguments[{number}].name")
         elif not text_of(one, "description"):
-            added = LintSuggestion(f"/arguments/{number}/description", f"What {name} stands for.")
+            added = LintSuggestion(f"/arguments/{number}/description", f"The {name} to use.")
             message = f'argument "{name}" has no description'
             yield Remark(message, f"arguments.{name}.description", added)
 
 
-@lint_rule("L233", "name or URI that is used twice", LintSeverity.ERROR, "surface")
+@lint_rule("L233", "duplicate name or URI", LintSeverity.ERROR, "surface")
 def duplicates(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
-    """Only one of them can be had.
+    """A client can reach only one of them.
 
-    Give each one of its own.
+    Give each prompt a unique name, and each resource and template a unique URI.
     """
     yield from _twice("prompt", surface.prompts, "prompts have this name", "name")
     yield from _twice("resource", surface.resources, "resources have this URI", "uri")
-    yield from _twice("template", surface.templates, "templates are this one", "uriTemplate")
+    yield from _twice(
+        "template", surface.templates, "templates have this URI template", "uriTemplate"
+    )
 
 
 def _twice(kind: str, items: Sequence[Item], what: str, field: str) -> Iterator[Remark]:
@@ -64,54 +66,54 @@ def _twice(kind: str, items: Sequence[Item], what: str, field: str) -> Iterator[
 
 @lint_rule("L241", "resource without name or description", LintSeverity.NOTE, "resource")
 def undescribed_resource(resource: Item, limits: LintLimits) -> Iterator[Remark]:
-    """A URI alone does not say what is in it.
+    """A URI alone does not say what the resource contains.
 
-    Give it a name and say what it holds.
+    Give it a name, and say what it contains.
     """
     yield from _unnamed(resource)
 
 
 @lint_rule("L242", "resource without a usable MIME type", LintSeverity.NOTE, "resource")
 def no_mime_type(resource: Item, limits: LintLimits) -> Iterator[Remark]:
-    """Clients decide by it whether they show a text, an image or nothing.
+    """Clients decide by the MIME type whether to show text, an image or nothing.
 
-    Set mimeType, text/plain at least.
+    Set mimeType, at least to text/plain.
     """
     kind = resource.fields.get("mimeType")
     if not isinstance(kind, str) or not _MIME.fullmatch(kind):
-        how = "has no mimeType" if kind is None else "the mimeType is none"
+        how = "has no mimeType" if kind is None else "the mimeType is not a MIME type"
         yield Remark(how, "mimeType", LintSuggestion("/mimeType", "text/plain"))
 
 
-@lint_rule("L243", "resource URI that is none", LintSeverity.ERROR, "resource")
+@lint_rule("L243", "invalid resource URI", LintSeverity.ERROR, "resource")
 def bad_uri(resource: Item, limits: LintLimits) -> Iterator[Remark]:
-    """It can't be asked for.
+    """A client cannot read the resource.
 
-    A URI has a scheme, like file:///notes.txt, and no blanks.
+    Use a URI with a scheme and without spaces, like file:///notes.txt.
     """
     if not _URI.fullmatch(text_of(resource.fields, "uri")):
-        yield Remark("the uri is no URI", "uri")
+        yield Remark("the uri is not a valid URI", "uri")
 
 
-@lint_rule("L244", "resource template that is none", LintSeverity.ERROR, "template")
+@lint_rule("L244", "invalid resource template", LintSeverity.ERROR, "template")
 def bad_template(template: Item, limits: LintLimits) -> Iterator[Remark]:
-    """No client can fill it in.
+    """A client cannot fill it in.
 
-    It is a URI with at least one {variable}, as RFC 6570 has it.
+    Use a URI with at least one {variable}, as RFC 6570 defines it.
     """
     text = text_of(template.fields, "uriTemplate")
     rest = _EXPRESSION.sub("x", text)
     if "{" in rest or "}" in rest:
-        yield Remark("the braces of the template do not fit together", "uriTemplate")
+        yield Remark("the template has an invalid expression", "uriTemplate")
     elif rest == text:
         yield Remark("the template has no variable", "uriTemplate")
 
 
 @lint_rule("L245", "resource template without name or description", LintSeverity.NOTE, "template")
 def undescribed_template(template: Item, limits: LintLimits) -> Iterator[Remark]:
-    """Its variables mean nothing by themselves.
+    """Its variables mean nothing on their own.
 
-    Say what it leads to, and what each variable stands for.
+    Say where it leads, and what each variable stands for.
     """
     yield from _unnamed(template)
 
