@@ -227,7 +227,7 @@ def test_verbose_says_why_a_rule_was_not_judged(sample: str) -> None:
     verbose = mcptest("compliance", "invariants", "--capture", sample, "--verbose").out
     assert "INV-006" not in quiet
     assert "INV-006" in verbose
-    assert "holds in 2026-07-28 and later; the session speaks" in verbose
+    assert "applies to 2026-07-28 and later; the session uses" in verbose
 
 
 def test_hostile_labels_and_names_do_not_reach_the_terminal_raw(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_the_tests_of_a_suite_that_are_touched_are_named(tmp_path: Path) -> None
     suite.write_text(SUITE)
     done = mcptest("compliance", "diff", "v2025-11-25", "v2026-07-28", "--rules-from", str(suite))
     assert done.code == 0
-    assert "are touched" in done.out
+    assert "are affected" in done.out
     assert f"RES-102  {suite}:5" in done.out
     assert f"the server can be pinged  {suite}:7" in done.out
     assert f"TOOLS-001  {suite}" not in done.out

@@ -103,7 +103,7 @@ def test_expected_failures_make_it_green_and_their_end_makes_it_red(tmp_path: Pa
         (("--scenario", "sse-retry", "--transport", "stdio"), 2, "not for stdio"),
         (("--claims", "root"), 2, "none of roots"),
         (("--jobs", "0"), 2, "--jobs"),
-        (("--requirements", "2025-06-18"), 2, "there are sets for"),
+        (("--requirements", "2025-06-18"), 2, "choose one of"),
         (("--requirements", "2025-11-25", "--suite", "core"), 2, "give one"),
     ],
 )

@@ -70,7 +70,8 @@ def test_an_old_server_breaks_at_everything_it_relies_on() -> None:
 def test_the_code_of_a_missing_resource_is_judged_end_to_end() -> None:
     item = items_of(doctor("--json", server=OLD))["missing-resource"]
     assert (
-        item["detail"] == "a missing resource is answered with -32002; 2026-07-28 asks for -32602"
+        item["detail"]
+        == "the server answers a missing resource with -32002; 2026-07-28 requires -32602"
     )
     assert '"code":-32002' in item["evidence"][0]["received"]
     assert {"id": "RES-102", "bucket": "changed"} in item["rules"]
@@ -82,7 +83,7 @@ def test_a_report_is_written_in_three_forms(tmp_path: Path) -> None:
     done = doctor(*argv, server=OLD)
     assert done.code == 1, done.said
     assert page.read_text() == done.out
-    assert "- [ ] a session without a handshake: Answer server/discover" in done.out
+    assert "- [ ] no handshake: Answer server/discover" in done.out
     assert json.loads(file.read_bytes())["summary"]["breaks"] == 10
 
 

@@ -134,7 +134,7 @@ def _order(case: Case, target: Target, rules: tuple[str, ...]) -> Order:
 def _seen(case: Case, judgement: Judgement) -> Seen:
     results = judgement.results
     own = next((one for one in results if one.id == case.rule), None)
-    yielded = re.fullmatch(r"the same fault as (\S+), which tells of it", own.reason if own else "")
+    yielded = re.fullmatch(r"same fault as (\S+)", own.reason if own else "")
     return Seen(
         case,
         failed=tuple(one.id for one in results if one.failed),

@@ -215,7 +215,7 @@ def test_the_grade_gate_judges_by_the_whole_corpus_whatever_the_tests_are(engine
     assert engine.asked == ["PROTO-002", "whole corpus"]
     assert [gate.name for gate in found.gates] == ["grade_delta"]
     assert len(found.judgements) == 1, "the tests decide, and the grade only its gate"
-    assert found.notes == ("the grade is of the whole corpus: A with 95.0",)
+    assert found.notes == ("the grade is of the whole corpus: A (95.0)",)
 
 
 def test_a_scorecard_needs_the_grade_too(engine: Engine) -> None:

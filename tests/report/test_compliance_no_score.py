@@ -36,4 +36,4 @@ def test_no_other_report_shows_a_score() -> None:
 def test_the_gate_names_no_score_either() -> None:
     gate = min_grade_gate("A", hardly_seen().judgements[0])
     assert not gate.passed
-    assert gate.detail == "no letter, A is wanted"
+    assert gate.detail == "no letter, required A"

@@ -125,7 +125,7 @@ def test_hostile_names_are_refused_safely() -> None:
 
 def test_explain_prints_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "TOOLS-004"]) == 0
-    assert "Expected:\n  result.structuredContent is of type" in capsys.readouterr().out
+    assert "Expected:\n  result.structuredContent has type" in capsys.readouterr().out
     assert run(["explain", "TOOLS-004", "--json"]) == 0
     rule = json.loads(capsys.readouterr().out)["rules"][0]
     assert rule["kind"] == "exchange"

@@ -109,8 +109,8 @@ def test_what_is_extended_is_found_over_several_revisions(base: Path) -> None:
 def test_a_corpus_never_extends_itself_or_a_later_one(base: Path) -> None:
     write(base, corpus="extends: v2025-03-26\n")
     newer = write(base.parent / "v2025-03-26", corpus="extends: v2025-03-26\n")
-    assert only_problem(newer).message == "v2025-03-26 is no earlier revision"
-    assert only_problem(base).message == "v2025-03-26 is no earlier revision"
+    assert only_problem(newer).message == "v2025-03-26 is not an earlier revision"
+    assert only_problem(base).message == "v2025-03-26 is not an earlier revision"
 
 
 def test_extends_names_a_folder_beside_it(base: Path) -> None:
@@ -135,12 +135,12 @@ def test_what_is_removed_is_not_given_again(base: Path) -> None:
         corpus="extends: v2024-11-05\nremoves: [AAA-001]\n",
         rules=row("AAA-001"),
     )
-    assert only_problem(newer).message == "AAA-001 is removed and given again"
+    assert only_problem(newer).message == "AAA-001 is both removed and defined"
 
 
 def test_removes_without_extends_has_no_meaning(base: Path) -> None:
     write(base, corpus="removes: [AAA-001]\n")
-    assert "without extends" in only_problem(base).message
+    assert "needs extends" in only_problem(base).message
 
 
 # -- mistakes ------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_removes_without_extends_has_no_meaning(base: Path) -> None:
         (row("AAA-001").replace("ping", "{raw: x, params: {}}"), 2, 19, "params has no meaning"),
         (row("AAA-001").replace("ping", "{method: m, omit: [id]}"), 2, 22, "omit: id"),
         (row("AAA-001") + "  needs: {fixture: no_such}\n", 5, 11, "unknown fixture no_such"),
-        (row("AAA-001") + row("AAA-001"), 5, 3, "the rule AAA-001 stands twice"),
+        (row("AAA-001") + row("AAA-001"), 5, 3, "the rule AAA-001 is defined twice"),
         (row("AAA-001") + "  check: pong\n", 5, 3, "the key check stands twice"),
         ("- rule_id: [\n", 2, 1, "this is not YAML"),
     ],
@@ -199,7 +199,7 @@ def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    assert only_problem(tmp_path / "v2024-11-05").message == "there is no such folder"
+    assert only_problem(tmp_path / "v2024-11-05").message == "the folder does not exist"
 
 
 def test_a_step_or_a_fact_is_one_of_the_probe(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_severity_may_hold_from_a_revision_on(tmp_path: Path) -> None:
         ("severity: MUST", "severity: MIGHT", "severity must be MUST, SHOULD or MAY, not MIGHT"),
         ("severity: MUST", "severity: {v2025: MUST}", "severity: unknown revision v2025"),
         ("  title: a title\n", "", "title is missing"),
-        ("spec: basic", "spec: basic\n  session_rule: XYZ-001", "there is no rule XYZ-001"),
+        ("spec: basic", "spec: basic\n  session_rule: XYZ-001", "unknown session rule XYZ-001"),
         ("spec: basic", "spec: basic\n  transports: [tcp]", "unknown transport tcp"),
         ("spec: basic", "spec: basic\n  migration: [pong]", "unknown migration item pong"),
         (
@@ -274,7 +274,7 @@ def test_a_mistake_in_the_registry_is_told(
 
 def test_an_id_stands_once_in_a_registry(tmp_path: Path) -> None:
     text = registry("AAA-001", "AAA-001")
-    with pytest.raises(SuiteError, match="the rule AAA-001 stands twice"):
+    with pytest.raises(SuiteError, match="the rule AAA-001 is defined twice"):
         load_registry(write(tmp_path, registry=text) / "registry.yml")
 
 

@@ -136,5 +136,5 @@ def test_another_weight_is_another_profile(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_revision_without_a_corpus_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no corpus for draft"):
+    with pytest.raises(UsageError, match="no corpus for draft"):
         profile_of(Revision.DRAFT, tmp_path)

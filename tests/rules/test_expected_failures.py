@@ -57,15 +57,15 @@ def test_an_entry_may_say_why_and_be_flaky(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("client:\n  - tool_call\n", "2:5: there is no scenario tool_call for clients"),
+        ("client:\n  - tool_call\n", "2:5: unknown client scenario tool_call"),
         ("client:\n  - tool_call\n", "did you mean tools_call?"),
         ("client:\n  - tools_call:tool-add-number\n", "did you mean tool-add-numbers?"),
         ("client:\n  - tools_call: tool-add-numbers\n", "without a space after the colon"),
         ("clients:\n  - tools_call\n", "did you mean client?"),
         ("client: tools_call\n", "client must be a list"),
-        ("client:\n  -\n", "an entry is a scenario"),
+        ("client:\n  -\n", "an entry must be `scenario` or"),
         ("client:\n  - tools_call\n  - tools_call:tool-add-numbers\n", "as a whole and by check"),
-        ("client:\n  - tools_call\n  - tools_call\n", "stands twice"),
+        ("client:\n  - tools_call\n  - tools_call\n", "is listed twice"),
         ("- tools_call\n", "expected `server:` and `client:`"),
     ],
 )

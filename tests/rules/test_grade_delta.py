@@ -46,7 +46,7 @@ def facts(now: Judgement, before: Judgement) -> dict[str, Any]:
 def test_the_first_run_passes_with_a_note() -> None:
     found = judge_grade_delta(DEFAULT, WORSE, None)
     assert (found.name, found.passed) == ("grade_delta", True)
-    assert found.detail == "B+ with 97.5; no scorecard to compare with yet"
+    assert found.detail == "B+ (97.5); no scorecard to compare with yet"
 
 
 def test_what_needs_no_scorecard_is_judged_in_the_first_run_too() -> None:
@@ -62,22 +62,22 @@ def test_what_needs_no_scorecard_is_judged_in_the_first_run_too() -> None:
 def test_the_same_grade_passes() -> None:
     found = judge_grade_delta(DEFAULT, GOOD, card_of(GOOD))
     assert found.passed
-    assert found.detail == "A+ with 100.0 as before"
+    assert found.detail == "A+ (100.0), unchanged"
     assert found.lines == ()
 
 
 def test_a_better_grade_passes() -> None:
     found = judge_grade_delta(DEFAULT, GOOD, card_of(WORSE))
     assert found.passed
-    assert found.detail == "B+ with 97.5 -> A+ with 100.0"
+    assert found.detail == "B+ (97.5) -> A+ (100.0)"
 
 
 def test_a_regression_fails_and_says_what_regressed() -> None:
     found = judge_grade_delta(DEFAULT, WORSE, card_of(GOOD))
     assert not found.passed
-    assert found.detail == "A+ with 100.0 -> B+ with 97.5"
-    assert "section logging: A+ with 100.0 -> F with 0.0" in found.lines
-    assert "LOG-1 fails, was: pass" in found.lines
+    assert found.detail == "A+ (100.0) -> B+ (97.5)"
+    assert "section logging: A+ (100.0) -> F (0.0)" in found.lines
+    assert "LOG-1 fails; before: pass" in found.lines
     assert any(line.startswith("grade_regressed: ") for line in found.lines)
     assert any(line.startswith("regressed_sections: ") for line in found.lines)
 
@@ -111,14 +111,14 @@ def test_a_section_of_which_nothing_is_seen_any_more_has_regressed() -> None:
     blind = judgement(*results(40), result("LOG-1", UNSEEN, section="logging"))
     found = judge_grade_delta(DEFAULT, blind, card_of(GOOD))
     assert not found.passed
-    assert "section logging: A+ with 100.0 -> nothing observed" in found.lines
+    assert "section logging: A+ (100.0) -> nothing observed" in found.lines
 
 
 def test_a_section_that_does_not_apply_any_more_has_not_but_is_told() -> None:
     without = judgement(*results(40), result("LOG-1", NOT_APPLICABLE, section="logging"))
     found = judge_grade_delta(DEFAULT, without, card_of(GOOD))
     assert found.passed
-    assert found.lines == ("section logging: does not apply any more",)
+    assert found.lines == ("section logging: no longer applies",)
 
 
 def test_a_server_that_lost_its_letter_has_regressed() -> None:
@@ -133,13 +133,13 @@ def test_a_server_that_lost_its_letter_has_regressed() -> None:
 @pytest.mark.parametrize(
     ("now", "said"),
     [
-        (judgement(*GOOD.results, corpus="beef"), "the corpus is another one: c0ffee -> beef"),
-        (judgement(*GOOD.results, tool="2.0"), "mcptest is another version: 1.0 -> 2.0"),
+        (judgement(*GOOD.results, corpus="beef"), "the corpus changed: c0ffee -> beef"),
+        (judgement(*GOOD.results, tool="2.0"), "the version of mcptest changed: 1.0 -> 2.0"),
         (
             judgement(*GOOD.results, revision=Revision.V2026_07_28),
-            "the scorecard is of v2025-11-25, this run of v2026-07-28",
+            "the scorecard is for v2025-11-25, this run for v2026-07-28",
         ),
-        (judgement(*GOOD.results, transport="http"), "over stdio, this one over http"),
+        (judgement(*GOOD.results, transport="http"), "over stdio, this run is over http"),
     ],
 )
 def test_a_grade_that_was_given_by_something_else_is_told(now: Judgement, said: str) -> None:
@@ -152,7 +152,7 @@ def test_a_rule_that_the_scorecard_did_not_have_is_told_from_one_that_broke() ->
     newer = judgement(*GOOD.results, result("NEW-1", FAIL), corpus="beef")
     found = judge_grade_delta(DEFAULT, newer, card_of(GOOD))
     assert not found.passed
-    assert "NEW-1 fails, was: not in the scorecard" in found.lines
+    assert "NEW-1 fails; before: not in the scorecard" in found.lines
 
 
 def test_a_run_of_some_rules_can_not_pass_the_gate() -> None:
@@ -160,4 +160,4 @@ def test_a_run_of_some_rules_can_not_pass_the_gate() -> None:
     for before in (None, card_of(GOOD)):
         found = judge_grade_delta(DEFAULT, some, before)
         assert not found.passed
-        assert found.detail == "no grade: only some rules were asked for"
+        assert found.detail == "no grade: only some rules were run"

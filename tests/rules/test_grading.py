@@ -102,7 +102,7 @@ def test_any_failed_must_caps_below_every_a() -> None:
 def test_a_failure_of_the_basic_protocol_is_f(rule: str) -> None:
     found = grade([*results(500), result(rule, FAIL)])
     assert found.letter == "F"
-    assert found.caps[0] == f"F: {rule} is of the basic protocol: {BASIC[rule]}"
+    assert found.caps[0] == f"F: {rule} is part of the basic protocol: {BASIC[rule]}"
     assert found.score > 99
 
 
@@ -197,7 +197,7 @@ def test_a_server_that_fell_silent_gets_no_letter_for_its_handshake() -> None:
     assert grade([*seen, *lost[:10]]).letter == "B+"
     found = grade([*seen, *lost])
     assert found.letter == ""
-    assert "11 MUST rules could not be judged, 40 were observed" in found.caps[0]
+    assert "11 MUST rules could not be judged and 40 were observed" in found.caps[0]
 
 
 def test_a_server_that_answered_nothing_gets_no_grade_and_no_points() -> None:

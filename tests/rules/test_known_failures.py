@@ -129,7 +129,7 @@ def test_every_entry_knows_its_place(tmp_path: Path) -> None:
 def test_an_unknown_rule_is_an_error_with_its_place_and_the_nearest_name(tmp_path: Path) -> None:
     [problem] = problems(tmp_path, "server:\n  - TOOLS-007\n  - rule_id: TOLS-007\n")
     assert (problem.place.line, problem.place.column) == (3, 14)
-    assert problem.message == "there is no rule TOLS-007"
+    assert problem.message == "unknown rule TOLS-007"
     assert problem.hint == "did you mean TOOLS-007?"
     assert problem.width == len("TOLS-007")
 
@@ -137,10 +137,10 @@ def test_an_unknown_rule_is_an_error_with_its_place_and_the_nearest_name(tmp_pat
 @pytest.mark.parametrize(
     ("text", "line", "message", "hint"),
     [
-        ("- tools-007\n", 1, "there is no rule tools-007", "did you mean TOOLS-007?"),
-        ("- WHATEVER\n", 1, "there is no rule WHATEVER", "`mcptest compliance rules` lists them"),
-        ("WHATEVER: {reason: x}\n", 1, "there is no rule WHATEVER", "lists them"),
-        ("- TOOLS-007\n- TOOLS-007\n", 2, "TOOLS-007 stands twice", "first in line 1"),
+        ("- tools-007\n", 1, "unknown rule tools-007", "did you mean TOOLS-007?"),
+        ("- WHATEVER\n", 1, "unknown rule WHATEVER", "`mcptest compliance rules` lists all rules"),
+        ("WHATEVER: {reason: x}\n", 1, "unknown rule WHATEVER", "lists all rules"),
+        ("- TOOLS-007\n- TOOLS-007\n", 2, "TOOLS-007 is listed twice", "first in line 1"),
         ("- {reason: x}\n", 1, "rule_id is missing from a known failure", ""),
         ("- {rule_id: RES-102, why: x}\n", 1, "unknown key why in a known failure", ""),
         ("- [RES-102]\n", 1, "a known failure must be a rule or a mapping, not a list", ""),
@@ -150,7 +150,7 @@ def test_an_unknown_rule_is_an_error_with_its_place_and_the_nearest_name(tmp_pat
         ("serve: [RES-102]\n", 1, "unknown key serve in a baseline", "did you mean server?"),
         ("v2025-11-24: {RES-102: x}\n", 1, "unknown key v2025-11-24 in a baseline", "v20"),
         ("RES-102: [x]\n", 1, "RES-102 must be a mapping or a reason, not a list", ""),
-        ("RES-102: {rule_id: RES-102}\n", 1, "the rule is RES-102 already", ""),
+        ("RES-102: {rule_id: RES-102}\n", 1, "the key already names the rule RES-102", ""),
         ("v2024-11-05: [PROTO-010]\n", 1, "v2024-11-05 has no rule PROTO-010", "v2026-07-28"),
         ("- {rule_id: RES-102, flaky: {}}\n", 1, "max_rate is missing from flaky", ""),
         ("- {rule_id: RES-102, flaky: true}\n", 1, "flaky must be a mapping", ""),

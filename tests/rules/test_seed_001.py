@@ -258,7 +258,7 @@ def test_the_corpora_stand_beside_the_registry(tmp_path: Path) -> None:
     (tmp_path / "registry.yml").write_text("{}\n")
     (own,) = judge_block(block, None, _no_events, corpora=tmp_path).gates
     assert own.passed
-    assert "there is no corpus for v2025-06-18" in own.detail
+    assert "no corpus for v2025-06-18" in own.detail
 
 
 @pytest.mark.parametrize(("expect", "code"), [("", 1), ("false", 0)])

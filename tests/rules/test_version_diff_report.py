@@ -64,7 +64,7 @@ def test_the_guide_names_everything_that_breaks_in_2026(break_of_2026: VersionDi
 
 def test_a_removed_rule_says_what_becomes_of_it(break_of_2026: VersionDiff) -> None:
     text = guide(break_of_2026)
-    assert "Removed: what is not asked for any more" in text
+    assert "Removed: no longer required" in text
     assert "Offer subscriptions/listen with resourceSubscriptions instead." in text
 
 
@@ -92,7 +92,7 @@ def test_json_holds_every_rule_of_both(break_of_2026: VersionDiff) -> None:
 def test_markdown_has_headings_and_items(break_of_2026: VersionDiff) -> None:
     lines = list(diff_as_markdown(break_of_2026))
     assert lines[0] == "# v2025-11-25 → v2026-07-28"
-    assert "## Changed: an answer that was right is wrong now" in lines
+    assert "## Changed: what was right is now wrong" in lines
     at = lines.index("- **RES-102** a missing resource has its error code (SHOULD -> MUST)")
     assert lines[at + 1] == "  - was: error.code is -32002"
 
@@ -149,8 +149,8 @@ def test_a_test_is_touched_by_its_rule_or_by_its_method(break_of_2026: VersionDi
     assert not {"PROTO-010", "PROTO-008"} & {name for name, _ in named}
     text = "\n".join(diff_lines(break_of_2026, touched, PLAIN))
     assert "RES-102  suite.yml:3" in text
-    assert "it is named after RES-102, which is changed" in text
-    assert "it sends logging/setLevel, and LOG-101 about that is removed" in text
+    assert "it is named after RES-102, which was changed" in text
+    assert "it sends logging/setLevel, and LOG-101 about it was removed" in text
     value = json.loads(diff_as_json(break_of_2026, touched))
     assert value["touched_tests"][0]["line"] == 3
     assert "levels can be set" in "\n".join(diff_as_markdown(break_of_2026, touched))
@@ -159,8 +159,8 @@ def test_a_test_is_touched_by_its_rule_or_by_its_method(break_of_2026: VersionDi
 def test_nobody_touched_is_said_too(break_of_2026: VersionDiff) -> None:
     none = touched_tests(ComplianceBlock(tests=None), break_of_2026)
     assert none == []
-    assert "none of your tests is touched" in "\n".join(diff_lines(break_of_2026, none, PLAIN))
-    assert "None is touched." in list(diff_as_markdown(break_of_2026, none))
+    assert "none of your tests is affected" in "\n".join(diff_lines(break_of_2026, none, PLAIN))
+    assert "None is affected." in list(diff_as_markdown(break_of_2026, none))
 
 
 def test_the_same_revision_twice_has_nothing_to_say() -> None:

@@ -28,9 +28,9 @@ from mcptest.rules.corpus.version_diff import (
 from mcptest.suite.model import Expectation
 
 HEADINGS: dict[Bucket, str] = {
-    "changed": "Changed: an answer that was right is wrong now",
-    "added": "Added: what was not asked for before",
-    "removed": "Removed: what is not asked for any more",
+    "changed": "Changed: what was right is now wrong",
+    "added": "Added: new requirements",
+    "removed": "Removed: no longer required",
 }
 _MARKUP = re.compile(r"([\\*_{}\[\]<>|])")
 _COLOURS = {"changed": "red", "added": "green", "removed": "yellow"}
@@ -68,7 +68,7 @@ def _first_paragraph(text: str) -> str:
 
 def _retired(rule: CorpusRule | None) -> str:
     said = rule.entry.retired if rule is not None and rule.entry is not None else ""
-    return said or "not asked for any more"
+    return said or "no longer required"
 
 
 # -- text ----------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def diff_lines(diff: VersionDiff, touched: Sequence[Touched] | None, style: Styl
                 yield from _entry_lines(entry, style)
     moved = [entry for entry in diff.severity_changes() if entry.bucket == "unchanged"]
     if moved:
-        yield from ("", style.paint("Same expectation, another severity", "cyan"))
+        yield from ("", style.paint("Same expectation, new severity", "cyan"))
     for entry in moved:
         yield f"  {entry.rule_id:<12} {show(entry.title, 120)}  {severity_in_words(entry)}"
     if touched is not None:
@@ -118,10 +118,10 @@ def _wrapped(text: str, margin: str) -> Iterator[str]:
 def _touched_lines(touched: Sequence[Touched], style: Style) -> Iterator[str]:
     yield ""
     if not touched:
-        yield f"{style.tick} none of your tests is touched"
+        yield f"{style.tick} none of your tests is affected"
         return
     names = dict.fromkeys(one.test.name for one in touched)
-    count = f"{len(names)} of your tests {'is' if len(names) == 1 else 'are'} touched"
+    count = f"{len(names)} of your tests {'is' if len(names) == 1 else 'are'} affected"
     yield style.paint(count, "bold")
     for one in touched:
         place = one.test.place
@@ -241,12 +241,12 @@ def diff_as_markdown(diff: VersionDiff, touched: Sequence[Touched] | None = None
                 yield f"  - {name}: {f'<{text}>' if name == 'spec' else plain(text)}"
     moved = [entry for entry in diff.severity_changes() if entry.bucket == "unchanged"]
     if moved:
-        yield from ("", "## Same expectation, another severity", "")
+        yield from ("", "## Same expectation, new severity", "")
         yield from (f"- **{e.rule_id}** {e.title}: {severity_in_words(e)}" for e in moved)
     if touched is not None:
         yield from ("", "## Your tests", "")
         yield from (f"- {code(one.test.name)}: {plain(one.why)}" for one in touched)
-        yield from () if touched else ("None is touched.",)
+        yield from () if touched else ("None is affected.",)
 
 
 def plain(text: str) -> str:

@@ -44,11 +44,11 @@ Known = Table[Side, Table[str, frozenset[str]]]
 
 ENTRY = Declaration(
     "an expected failure",
-    "A scenario, or one check of it, that is known to fail.",
+    "A scenario, or one of its checks, that is known to fail.",
     (
         Field("scenario", Text(), "`scenario` or `scenario:check-id`.", required=True),
-        Field("reason", Text(), "Why it fails and why that is accepted."),
-        Field("flaky", Flag(), "It fails now and then: neither outcome is news."),
+        Field("reason", Text(), "Why it fails, and why that is accepted."),
+        Field("flaky", Flag(), "It fails sometimes: both outcomes are accepted."),
     ),
 )
 _WORST_FIRST = {CheckStatus.FAILURE: 0, CheckStatus.WARNING: 1, CheckStatus.SUCCESS: 2}
@@ -95,7 +95,7 @@ class _BaselineReader:
         ):
             (key,) = node.entries  # `scenario: check-id`, which YAML takes for a mapping
             hint = f"write {key}:<check-id> without a space after the colon"
-            self._source.report_at(node, "this is a mapping", hint)
+            self._source.report_at(node, "expected a scenario, got a mapping", hint)
         elif isinstance(node, MappingNode):
             read = read_object(ENTRY, node, self._source)
             if read.sound:
@@ -103,7 +103,7 @@ class _BaselineReader:
                 reason = " ".join(read.get("reason", "").split())
                 self._keep(read.get("scenario"), side, where, reason, read.get("flaky", False))
         else:
-            self._source.report_at(node, "an entry is a scenario, or scenario:check-id")
+            self._source.report_at(node, "an entry must be `scenario` or `scenario:check-id`")
 
     def _keep(
         self, text: str, side: Side, where: Node, reason: str = "", flaky: bool = False
@@ -122,14 +122,15 @@ class _BaselineReader:
         same = [one for one in self.entries if one.side is entry.side]
         if entry.scenario not in scenarios:
             near = nearest(entry.scenario, tuple(scenarios))
-            hint = f"did you mean {near}?" if near else "`mcptest conformance list` has them all"
-            return f"there is no scenario {show(entry.scenario, 60)} for {entry.side.value}s", hint
+            listing = "`mcptest conformance list` shows all scenarios"
+            hint = f"did you mean {near}?" if near else listing
+            return f"unknown {entry.side.value} scenario {show(entry.scenario, 60)}", hint
         checks = scenarios[entry.scenario]
         if entry.check and checks and entry.check not in checks and not _is_rule(entry.check):
             hint = did_you_mean(entry.check, checks)
             return f"{entry.scenario} has no check {show(entry.check, 60)}", hint
         if any(one.name == entry.name for one in same):
-            return f"{show(entry.name, 80)} stands twice", ""
+            return f"{show(entry.name, 80)} is listed twice", ""
         if any(one.scenario == entry.scenario and not (one.check and entry.check) for one in same):
             return f"{entry.scenario} is listed as a whole and by check", "keep one of them"
         return "", ""
@@ -242,7 +243,7 @@ class RequirementSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def requirement_set(revision: Revision) -> RequirementSet:
     if revision not in REVISIONS:
         known = " and ".join(one.value for one in REVISIONS)
-        message = f"there is no requirement set for {revision}"
-        raise UsageError(message, hint=f"there are sets for {known}")
+        message = f"no requirement set for {revision}"
+        raise UsageError(message, hint=f"choose one of {known}")
     file = files("mcptest").joinpath(f"conformance/requirements/{revision.value}.yml")
     return msgspec.yaml.decode(file.read_bytes(), type=RequirementSet)

@@ -1,8 +1,8 @@
-"""From what became of the rules to a grade. docs/compliance/grading.md publishes the figures.
+"""From the outcomes of the rules to a grade. docs/compliance/grading.md publishes the figures.
 
-The score is the weighted share of the observed rules that pass. What was not observed, does not
-apply or could not be judged is in neither part of that share, so it never moves the score; the
-letter says it where it matters. Letters can only be taken away from what the score gives.
+The score is the weighted share of the observed rules that pass. Rules that were not observed, do
+not apply or could not be judged do not count for the score; the letter shows it where it matters.
+Caps only lower the letter that the score gives.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _caps_by_failures(results: Sequence[RuleResult]) -> Iterator[_Cap]:
     passed = {one.id for one in results if one.outcome is Outcome.PASS}
     for name in sorted(set(broken) & basic.keys()):
         if shown_harmless_by().get(name) not in passed:
-            yield _Cap("F", f"{name} is of the basic protocol: {basic[name]}")
+            yield _Cap("F", f"{name} is part of the basic protocol: {basic[name]}")
     reached = [letter for least, letter in CAP_BY_BROKEN_MUSTS.items() if len(broken) >= least]
     if reached:
         rules = "1 MUST rule" if len(broken) == 1 else f"{len(broken)} MUST rules"
@@ -186,13 +186,13 @@ def _too_little(results: Sequence[RuleResult]) -> str:
         if 100 * unjudged <= UNJUDGED_FOR_A_LETTER * musts:
             return ""
         return (
-            f"no letter: {unjudged} MUST rules could not be judged, {musts} were observed; "
-            f"a letter takes at most {UNJUDGED_FOR_A_LETTER} % of these"
+            f"no letter: {unjudged} MUST rules could not be judged and {musts} were observed; "
+            f"a letter allows at most {UNJUDGED_FOR_A_LETTER} % of these"
         )
     return (
         f"no letter: {seen} of {applicable} applicable rules were observed, {musts} of them MUST; "
-        f"a letter needs {RULES_FOR_A_LETTER}, {MUSTS_FOR_A_LETTER} of them MUST, "
-        f"and {SHARE_FOR_A_LETTER} %"
+        f"a letter needs at least {RULES_FOR_A_LETTER} rules, {MUSTS_FOR_A_LETTER} of them MUST, "
+        f"and {SHARE_FOR_A_LETTER} % of the applicable rules"
     )
 
 
@@ -228,8 +228,8 @@ def judge_grade_delta(block: GradeDelta, now: Judgement, before: Scorecard | Non
     could have regressed. What is asked of the grade and the score alone is judged all the same.
     """
     if now.grade is None:
-        hint = "judge the server by the whole corpus: leave out --rule and tests:"
-        return GateResult(GATE, False, "no grade: only some rules were asked for", (hint,))
+        hint = "to get a grade, run the whole corpus: omit --rule and `tests:`"
+        return GateResult(GATE, False, "no grade: only some rules were run", (hint,))
     if before is None:
         note = f"{_graded(now.grade.letter, now.grade.score)}; no scorecard to compare with yet"
         alone = tuple(one for one in block.expect if one.target in _NEED_NO_SCORECARD)
@@ -242,7 +242,7 @@ def judge_grade_delta(block: GradeDelta, now: Judgement, before: Scorecard | Non
     failures = tuple(show(one.message, 600) for one in judged.failures)
     lines = (*failures, *_moves(now, now.grade, before), *_other_profile(now, before))
     was, is_now = _graded(before.grade, before.score), _graded(now.grade.letter, now.grade.score)
-    note = f"{is_now} as before" if was == is_now else f"{was} -> {is_now}"
+    note = f"{is_now}, unchanged" if was == is_now else f"{was} -> {is_now}"
     return GateResult(GATE, judged.passed, note, lines)
 
 
@@ -279,7 +279,7 @@ def graded_in_words(grade: Grade) -> str:
 
 
 def _graded(letter: str, score: float) -> str:
-    return f"{show(letter, 4)} with {score:.1f}" if letter else "no letter"
+    return f"{show(letter, 4)} ({score:.1f})" if letter else "no letter"
 
 
 def _moves(judgement: Judgement, now: Grade, before: Scorecard) -> Iterator[str]:
@@ -288,28 +288,29 @@ def _moves(judgement: Judgement, now: Grade, before: Scorecard) -> Iterator[str]
         yield f"section {show(one.section, 60)}: {_graded(was.grade, was.score)} -> {here}"
     gone = {one.section for one in before.sections if one.grade}
     for name in sorted(gone - {one.section for one in now.sections}):
-        yield f"section {show(name, 60)}: does not apply any more"
+        yield f"section {show(name, 60)}: no longer applies"
     for result in judgement.failures:
         earlier = before.rules.get(result.id)
         if earlier is not Outcome.FAIL:
             was_there = "not in the scorecard" if earlier is None else earlier.value
-            yield f"{show(result.id, 60)} fails, was: {was_there.replace('_', ' ')}"
+            yield f"{show(result.id, 60)} fails; before: {was_there.replace('_', ' ')}"
 
 
 def _other_profile(now: Judgement, before: Scorecard) -> Iterator[str]:
     """A grade never moves silently: what it was given by is told where it is not the same."""
     was, is_now = before.profile, now.profile
     if was.revision is not is_now.revision:
-        yield f"note: the scorecard is of {was.revision.label}, this run of {is_now.revision.label}"
+        here = is_now.revision.label
+        yield f"note: the scorecard is for {was.revision.label}, this run for {here}"
     elif was.corpus != is_now.corpus:
-        yield f"note: the corpus is another one: {show(was.corpus, 40)} -> {is_now.corpus}"
+        yield f"note: the corpus changed: {show(was.corpus, 40)} -> {is_now.corpus}"
     if was.tool != is_now.tool:
-        yield f"note: mcptest is another version: {show(was.tool, 40)} -> {is_now.tool}"
+        yield f"note: the version of mcptest changed: {show(was.tool, 40)} -> {is_now.tool}"
     if before.transport != now.transport:
         transport = show(before.transport, 40)
-        yield f"note: the scorecard is of a run over {transport}, this one over {now.transport}"
+        yield f"note: the scorecard is of a run over {transport}, this run is over {now.transport}"
     if was != is_now:
-        yield "note: the two grades are not of the same profile; save the scorecard again"
+        yield "note: the two grades are not comparable; save the scorecard again"
 
 
 # -- What the verdicts come to --------------------------------------------------------------------
@@ -319,8 +320,8 @@ def min_grade_gate(wanted: str, judgement: Judgement) -> GateResult:
     """`--min-grade`: the letter must be this one or a better one."""
     grade = judgement.grade
     if grade is None:
-        return GateResult("min_grade", False, f"{wanted} is wanted, and only some rules were asked")
-    detail = f"{graded_in_words(grade)}, {wanted} is wanted"
+        return GateResult("min_grade", False, f"required {wanted}, but only some rules were run")
+    detail = f"{graded_in_words(grade)}, required {wanted}"
     passed = bool(grade.letter) and rank(grade.letter) <= rank(wanted)
     return GateResult("min_grade", passed, detail, () if passed else grade.caps)
 
@@ -372,7 +373,7 @@ def _hash_of(revision: Revision, corpora: Path | None) -> str:
         return _shipped(revision)
     corpus = corpus_of(revision, corpora)
     if corpus is None:
-        raise UsageError(f"there is no corpus for {revision.label}")
+        raise UsageError(f"no corpus for {revision.label}")
     return corpus_hash(corpus)
 
 
@@ -418,7 +419,6 @@ def _of_row(row: Row) -> dict[str, Any]:
 def _of_session(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.id,
-        "title": rule.title,
         "side": rule.side.value,
         "window": str(rule.window),
         "transports": sorted(rule.transports),

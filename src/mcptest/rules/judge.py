@@ -70,15 +70,15 @@ def _standing(
     holding = [revision for revision in spoken if rule.may_hold(revision)]
     if not holding:
         names = ", ".join(str(revision or "a handshake revision") for revision in spoken)
-        reason = f"holds in {rule.window}; the session speaks {names}"
+        reason = f"applies to {rule.window}; the session uses {names}"
         return Verdict(rule.id, Outcome.NOT_APPLICABLE, reason)
     if rule.transports:
         if transport is None:
-            reason = "this capture has no transport facts"
+            reason = "the capture does not record the transport"
             return Verdict(rule.id, Outcome.NOT_OBSERVED, reason)
         if transport not in rule.transports:
             needed = " or ".join(sorted(rule.transports))
-            reason = f"is about {needed}; the session runs over {transport}"
+            reason = f"applies to {needed}; the session uses {transport}"
             return Verdict(rule.id, Outcome.NOT_APPLICABLE, reason)
     return any(rule.surely_holds(revision) for revision in holding)
 
@@ -363,7 +363,7 @@ def _worst(*verdicts: Verdict) -> Verdict:
 def _verdict(watcher: Watcher, standing: RuleStanding) -> Verdict:
     rule, check, error = watcher.rule, watcher.check, watcher.broken
     if error is not None:
-        reason = f"the rule itself failed: {type(error).__name__}: {error} (a defect of mcptest)"
+        reason = f"internal error in mcptest: {type(error).__name__}: {error}"
         return Verdict(rule.id, Outcome.INCONCLUSIVE, reason)
     if isinstance(standing, Verdict):
         return standing
@@ -371,10 +371,10 @@ def _verdict(watcher: Watcher, standing: RuleStanding) -> Verdict:
     refused = check.session.is_refused_probe and not rule.surely_holds(None)
     of_server = any(finding.sender != "client" for finding in verdict.findings)
     if not standing and check.violations:  # what breaks nothing conforms in each revision
-        why = "the capture does not say which revision it speaks: name it with --spec-version"
+        why = "the capture does not name its revision; set it with --spec-version"
     elif standing and refused and of_server:  # it is not held to what it does not speak
-        why = "the server did not speak such a revision"
+        why = "the server does not speak such a revision"
     if not why:
         return verdict
-    reason = f"holds in {rule.window}, and {why}"
+    reason = f"applies to {rule.window}, but {why}"
     return Verdict(rule.id, Outcome.INCONCLUSIVE, reason, check.observed)

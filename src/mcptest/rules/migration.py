@@ -54,10 +54,10 @@ def check_resource_error_code(
     """Judge the code that a server gave for a missing resource, by the revision it moves to."""
     wanted = missing_resource_code(target)
     if type(code) is not int or code not in {RESOURCE_NOT_FOUND, INVALID_PARAMS}:
-        return Skipped(f"{code!r} is not about a missing resource")
+        return Skipped(f"{code!r} does not report a missing resource")
     if code == wanted:
         return Pass(code)
-    reason = f"a missing resource is answered with {code}; {target} asks for {wanted}"
+    reason = f"the server answers a missing resource with {code}; {target} requires {wanted}"
     return Fail(code, wanted, reason)
 
 

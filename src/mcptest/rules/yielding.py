@@ -161,7 +161,7 @@ def _root(name: str, found: Mapping[str, str]) -> str:
 
 
 def reason_for(root: str) -> str:
-    return f"the same fault as {root}, which tells of it"
+    return f"same fault as {root}"
 
 
 # -- the two places where rules fail -------------------------------------------------------

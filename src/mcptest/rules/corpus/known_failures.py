@@ -75,7 +75,7 @@ GROUPS: Final = (SERVER, *(revision.label for revision in TIMELINE))
 
 FLAKY = Declaration(
     "flaky",
-    "The rule fails now and then.",
+    "The rule fails sometimes.",
     (Field("max_rate", Text(), "The share of runs that may fail, from 0 to 1.", required=True),),
 )
 ENTRY = Declaration(
@@ -83,8 +83,8 @@ ENTRY = Declaration(
     "A rule that the server is known to fail.",
     (
         Field("rule_id", Text(), "The rule; in a mapping by rule ids, its key."),
-        Field("reason", Text(), "Why it fails and why that is accepted."),
-        Field("tracking", Text(), "Where the repair is followed: a link."),
+        Field("reason", Text(), "Why it fails, and why that is accepted."),
+        Field("tracking", Text(), "Link to the issue that tracks the fix."),
         Field("flaky", ObjectOf(FLAKY), FLAKY.doc),
     ),
 )
@@ -161,7 +161,7 @@ class _Loader:
             _, named = node.entries.get("rule_id", (None, None))
             rule = key or named
             if key is not None and named is not None:
-                read.complain(f"the rule is {show(key.text, 40)} already", "rule_id")
+                read.complain(f"the key already names the rule {show(key.text, 40)}", "rule_id")
             elif rule is None:
                 read.complain("rule_id is missing from a known failure")
             elif read.sound:
@@ -195,11 +195,12 @@ class _Loader:
         name = show(entry.rule_id, 60)
         first = self._first.get((entry.revision, entry.rule_id))
         if first is not None:
-            return f"{name} stands twice", f"first in line {first}"
+            return f"{name} is listed twice", f"first in line {first}"
         if entry.rule_id not in self.every:
             near = close_matches(entry.rule_id[:60].upper(), sorted(self.every), 1, 0.7)
-            hint = f"did you mean {near[0]}?" if near else "`mcptest compliance rules` lists them"
-            return f"there is no rule {name}", hint
+            listing = "`mcptest compliance rules` lists all rules"
+            hint = f"did you mean {near[0]}?" if near else listing
+            return f"unknown rule {name}", hint
         if entry.revision is None or entry.rule_id in self.also:
             return "", ""
         if entry.rule_id in self.rules.get(entry.revision, ()):
@@ -217,7 +218,7 @@ def _max_rate(read: Reading | None) -> float | None:
     except ValueError:
         rate = -1.0
     if not 0 < rate < 1:
-        hint = "a rule that may always fail is not flaky; one that may never, not known to fail"
+        hint = "use a number like 0.2 for a rule that fails in every fifth run"
         message = f"max_rate must be a number between 0 and 1, not {show(text, 40)}"
         read.complain(message, "max_rate", hint=hint)
     return rate
@@ -226,8 +227,8 @@ def _max_rate(read: Reading | None) -> float | None:
 # -- Writing a baseline anew from what was judged ------------------------------------------------
 
 _HEAD = (
-    "# Rules that this server is known to fail. A failure that is not listed is red, and so is a",
-    "# listed rule that passes. Give each its reason, and a link to where the repair is tracked.",
+    "# Rules that this server is known to fail. A failure that is not listed fails the run, and so",
+    "# does a listed rule that passes. Give each rule a reason, and link the issue that tracks it.",
 )
 _NOT_RAW = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
@@ -347,7 +348,7 @@ def hold_against(
         for kind, line in _flaky(result, entry, past) if flaky else _listed(result, entry):
             found[kind].append(line)
     if not judgement.observed:
-        found["new"].append("nothing was observed, so nothing can be said of this server")
+        found["new"].append("nothing was observed, so this server cannot be judged")
     red = [line for kind in _RED for line in found[kind]]
     counts = [f"{len(found[kind])} {kind}" for kind in (*_RED, "known") if found[kind]]
     return GateResult(GATE, not red, ", ".join(counts) or "no failures", (*red, *found["note"]))

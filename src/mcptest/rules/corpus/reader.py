@@ -75,7 +75,7 @@ def load_rows(path: Path, known: Known, *, extending: bool) -> tuple[dict[str, R
     is wrong with any file."""
     folder, rows = _Folder(path), dict[str, Row]()
     if not path.is_dir():
-        folder.problems.append(SuiteProblem(Place(str(path)), "there is no such folder"))
+        folder.problems.append(SuiteProblem(Place(str(path)), "the folder does not exist"))
     for file in sorted(path.glob("*.yml")):
         if file.name == CORPUS_FILE:
             _read_heading(file, folder)
@@ -94,16 +94,16 @@ def _extended(folder: _Folder, read: Reading, known: Known) -> dict[str, Row]:
     base, rows = folder.path.parent / extends, dict[str, Row]()
     earlier, own = revision_of_label(extends), revision_of_label(folder.path.name)
     if base.name != extends or not base.is_dir():
-        read.complain(f"there is no corpus {show(extends, 60)} beside it", "extends")
+        read.complain(f"there is no corpus {show(extends, 60)} next to this one", "extends")
     elif earlier is None or own is None or earlier >= own:
-        read.complain(f"{extends} is no earlier revision", "extends")
+        read.complain(f"{extends} is not an earlier revision", "extends")
     if read.sound:
         rows, _ = load_rows(base, known, extending=True)
         for name in folder.heading.removes:
             if rows.pop(name, None) is None:
                 read.complain(f"{show(name, 40)} is not in {extends}", "removes")
             elif name in folder.rows:
-                read.complain(f"{name} is removed and given again", "removes")
+                read.complain(f"{name} is both removed and defined", "removes")
     folder.finish(read.source)
     return rows
 
@@ -114,7 +114,7 @@ def _read_heading(file: Path, folder: _Folder) -> None:
         folder.read = read_object(DECLARED[CorpusHeading], root, source)
         folder.heading = value_of(CorpusHeading, folder.read)
         if folder.heading.removes and not folder.heading.extends:
-            folder.read.complain("removes has no meaning without extends", "removes")
+            folder.read.complain("removes needs extends", "removes")
     elif root is not None:
         source.report(f"{CORPUS_FILE} must be a mapping, not {root.described}", 1, 1)
     folder.finish(source)
@@ -130,7 +130,7 @@ def _read_rows(file: Path, folder: _Folder, known: Known) -> None:
             row = _row(read_object(DECLARED[Row], item, source), known)
             earlier = folder.rows.setdefault(row.rule_id, row) if row is not None else None
             if row is not None and earlier is not None and earlier is not row:
-                message, at = f"the rule {row.rule_id} stands twice in this corpus", row.place
+                message, at = f"the rule {row.rule_id} is defined twice in this corpus", row.place
                 source.report(message, at.line, at.column, hint=f"first at {earlier.place}")
     elif not source.errors:
         found = "empty" if root is None else root.described

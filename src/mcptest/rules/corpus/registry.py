@@ -138,7 +138,8 @@ def load_registry(path: Path) -> dict[str, RegistryEntry]:
             continue
         if entry.id in entries:
             first = entries[entry.id].place.line
-            one.complain(f"the rule {entry.id} stands twice", "id", hint=f"first in line {first}")
+            message = f"the rule {entry.id} is defined twice"
+            one.complain(message, "id", hint=f"first in line {first}")
         entries[entry.id] = entry
     if source.errors:
         raise SuiteError(source.finish())
@@ -148,7 +149,7 @@ def load_registry(path: Path) -> dict[str, RegistryEntry]:
 def _entry(read: Reading) -> RegistryEntry | None:
     session = read.get("session_rule", "")
     if session and session not in RULES:
-        message = f"there is no rule {show(session, 40)} over sessions"
+        message = f"unknown session rule {show(session, 40)}"
         hint = did_you_mean(session, RULES)
         read.complain(message, "session_rule", hint=hint)
     for name in () if session else _NEEDED:
@@ -370,12 +371,12 @@ _VERBS: Final = {
     "contains": "contains",
     "contains_any": "contains one of",
     "not_contains": "does not contain",
-    "icontains": "contains, in any case,",
-    "in_order": "has in this order",
+    "icontains": "contains (ignoring case)",
+    "in_order": "contains in this order",
     "regex": "matches",
     "not_regex": "does not match",
-    "schema": "fits the schema",
-    "type": "is of type",
+    "schema": "matches the schema",
+    "type": "has type",
     "minimum": "is at least",
     "maximum": "is at most",
     "min_length": "has a length of at least",
@@ -389,7 +390,7 @@ def in_words(one: Expectation) -> str:
 
 def _clause(target: str, name: str, argument: Any) -> str:
     if name == "exists":
-        return f"{target} is there" if argument else f"{target} is not there"
+        return f"{target} is present" if argument else f"{target} is absent"
     if name == "not_empty":
         return f"{target} is not empty"
     if name == "max_length" and argument == 0:
@@ -413,8 +414,8 @@ def answer_in_words(seen: SeenExchange) -> str:
     status = seen.http.get("status") if seen.http else None
     with_status = f", with status {status}" if status is not None else ""
     if seen.answer == "none":
-        return f"nothing came back{with_status}"
+        return f"the server did not answer{with_status}"
     if seen.answer == "result":
-        return f"a result came back{with_status}"
+        return f"the server returned a result{with_status}"
     code = seen.error.get("code") if isinstance(seen.error, dict) else None
-    return f"error {show(str(code), 40)} came back{with_status}"
+    return f"the server returned error {show(str(code), 40)}{with_status}"

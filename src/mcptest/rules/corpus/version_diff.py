@@ -61,7 +61,7 @@ class DiffSummary:
     def in_words(self) -> str:
         return (
             f"{self.changed} changed, {self.added} added, {self.removed} removed, "
-            f"{self.unchanged} unchanged, {self.severity_changes} with another severity"
+            f"{self.unchanged} unchanged, {self.severity_changes} with a new severity"
         )
 
 
@@ -160,9 +160,9 @@ class Touched:
     @property
     def why(self) -> str:
         if self.test.rule_id == self.entry.rule_id:
-            return f"it is named after {self.entry.rule_id}, which is {self.entry.bucket}"
+            return f"it is named after {self.entry.rule_id}, which was {self.entry.bucket}"
         method = self.test.check.method if self.test.check is not None else ""
-        return f"it sends {method}, and {self.entry.rule_id} about that is {self.entry.bucket}"
+        return f"it sends {method}, and {self.entry.rule_id} about it was {self.entry.bucket}"
 
 
 def touched_tests(block: ComplianceBlock, diff: VersionDiff) -> list[Touched]:
@@ -209,7 +209,7 @@ def judge_spec_version_check(
     newer, older = corpus_of(check.against), corpus_of(pinned)
     if newer is None or older is None:
         missing = check.against if newer is None else pinned
-        note = f"there is no corpus for {missing.label}: nothing to compare with yet"
+        note = f"no corpus for {missing.label}: nothing to compare with yet"
         return GateResult(_GATE, True, note)
     diff = diff_versions(older, newer)
     judged = judge_gate(check.expect, diff_facts(diff))
