@@ -311,7 +311,7 @@ def _guides() -> Iterator[str]:
         yield from _table(diff, "removed", "| rule | what becomes of it |", _removed_cells)
         moved = [one for one in diff.severity_changes() if one.bucket == "unchanged"]
         if moved:
-            yield from ("", "Same expectation, another severity:", "")
+            yield from ("", "Same expectation, new severity:", "")
             yield from (f"- {one.rule_id}: {severity_in_words(one)}" for one in moved)
         yield ""
 

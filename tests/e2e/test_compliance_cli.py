@@ -253,7 +253,7 @@ def test_the_rules_can_be_listed_and_filtered() -> None:
 def test_explain_shows_one_rule_in_full() -> None:
     done = mcptest("explain", "inv-003")
     assert done.code == 0
-    assert "To fix it" in done.out
+    assert "What to do" in done.out
     assert "https://modelcontextprotocol.io/specification/" in done.out
     assert mcptest("explain", "COMP-002").code == 0
     assert json.loads(mcptest("explain", "INV-003", "--json").out)["rules"][0]["id"] == "INV-003"

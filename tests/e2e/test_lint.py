@@ -78,7 +78,7 @@ def test_a_note_is_counted_listed_when_asked_for_and_never_a_failure(tmp_path: P
     assert "does not say what it returns" not in done.out
     for option in ("--verbose", "--select=W116"):
         assert (
-            "W116  the description does not say what it returns"
+            "W116  the description does not say what the tool returns"
             in mcptest("lint", "--tools", noted, option).out
         )
     told = json.loads(mcptest("lint", "--tools", noted, "--json").out)

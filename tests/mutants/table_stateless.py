@@ -364,7 +364,7 @@ mutant(
     "LOG-105",
     "a call that did not ask gets log messages",
     patch("demo.tool_list:Call.log", _log_always),
-    also="on every transport, nothing is logged for a request that did not ask",
+    also="on every transport, the server logs only for requests that ask for it",
 )
 mutant("LOG-004", "the server logs unasked", once(beside, DISCOVER, LOG))
 mutant(
