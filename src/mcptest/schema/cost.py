@@ -152,7 +152,7 @@ left over, and to know that the validator asks each of them again."""
 
 
 class SchemaError(Exception):
-    """The schema can't be used; the text says why."""
+    """The schema is not usable; the text says why."""
 
 
 class SchemaLimitError(SchemaError):
@@ -186,7 +186,7 @@ class Cost:
         size = _Size(value)
         limit = MOST_STEPS + _STEPS_PER_PART * size.parts
         if self._parts.hashing and _HASHING * size.parts * size.depth > limit:
-            raise _too_much("telling whether the items of this value are unique", limit)
+            raise _too_much("checking the items of this value for duplicates", limit)
         # The most steps on one part of a value, however large the value is.
         if self._amplified is None:
             known: dict[int, int] = {}
@@ -233,7 +233,7 @@ class Cost:
         found = known.get(key)
         if found is None:
             if depth > _DEEPEST:
-                raise SchemaLimitError(f"it nests or refers more than {_DEEPEST} levels deep")
+                raise SchemaLimitError(f"it is nested more than {_DEEPEST} levels deep")
             open_[key] = None
             found, times = _own(schema), _repeats(schema)
             for part in self._in_place(schema):
@@ -438,7 +438,7 @@ def _parts_of(schema: Any) -> _Parts:
             compiling += _COMPILING_ITEM * len(one)
             left.extend(part for part in one if type(part) in _CONTAINERS)
         if compiling > MOST_STEPS:
-            raise SchemaLimitError("it has too many parts, or patterns that are too large, to use")
+            raise SchemaLimitError("it has too many parts, or patterns that are too large")
     found.measuring = found.measuring or found.hashing
     return found
 
@@ -577,14 +577,14 @@ class _PatternCosts(msgspec.Struct, frozen=True):
 @functools.lru_cache(maxsize=1_024)
 def _pattern_costs(pattern: str) -> _PatternCosts:
     if len(pattern) > _LONGEST_PATTERN:
-        raise SchemaLimitError(f"the pattern {show(pattern, 60)!r} is too long to use")
+        raise SchemaLimitError(f"the pattern {show(pattern, 60)!r} is too long")
     backtracking = _BACKTRACKING.search(pattern) is not None
     each = _CLASS_STEPS_BACKTRACKING if backtracking else _CLASS_STEPS
     size, classes = _written_out(pattern)
     compiling = 10 * size + each * classes
     if compiling > MOST_STEPS:
         raise SchemaLimitError(
-            f"the pattern {show(pattern, 60)!r} is too large to use: its repetitions multiply"
+            f"the pattern {show(pattern, 60)!r} is too large: its repetitions multiply"
         )
     matching = _BACKTRACKING_STEPS if backtracking else 10
     return _PatternCosts(compiling, matching, size, backtracking)

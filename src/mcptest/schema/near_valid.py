@@ -205,9 +205,9 @@ def _texts(plain: Mapping[str, Any], valid: str) -> Iterator[Named]:
         yield "one character too long", (valid or "x").ljust(most + 1, "x")[: most + 1]
     if "pattern" in plain:
         for text in (*_STRANGE_TEXTS, f"{valid}\n", f"\x7f{valid}"):
-            yield "a text that the pattern does not match", text
+            yield "a string that the pattern does not match", text
     if "format" in plain:
-        yield "not of the format", f"\x7fno {plain['format']}"
+        yield "a string that the format does not match", f"\x7fno {plain['format']}"
 
 
 def _numbers(plain: Mapping[str, Any], valid: int | float) -> Iterator[Named]:
@@ -217,7 +217,7 @@ def _numbers(plain: Mapping[str, Any], valid: int | float) -> Iterator[Named]:
             yield f"{where} the {keyword}", edge + step
     grid = finite(plain.get("multipleOf"))
     if grid:
-        yield "off the grid", valid + grid / 2
+        yield "not a multiple of multipleOf", valid + grid / 2
     if isinstance(valid, int) and abs(valid) < 2**50:
         yield "with a fraction", math.floor(valid) + 0.5
 
@@ -237,9 +237,9 @@ def _tables(plain: Mapping[str, Any], valid: dict[str, Any]) -> Iterator[Named]:
     for name in listed(plain, "required"):
         if isinstance(name, str) and name in valid:
             rest = {key: value for key, value in valid.items() if key != name}
-            yield f"without its {name}", rest
+            yield f"without {name}", rest
     if plain.get("additionalProperties") is False:
-        yield "with an unknown member", {**valid, "mcptest_unknown": 1}
+        yield "with an unknown property", {**valid, "mcptest_unknown": 1}
 
 
 # -- What a tool's schema says of the members of its arguments, as far as it can be told ---------

@@ -50,7 +50,7 @@ def unchecked_schemas(tools: Iterable[Any]) -> Iterator[str]:
                 CompiledSchema(tool["inputSchema"])
             except SchemaLimitError as error:
                 name = show(str(tool.get("name")), 80)
-                yield f"{name}: its input schema can't be checked: {error}"
+                yield f"{name}: its inputSchema can't be checked: {error}"
             except SchemaError:
                 pass  # no input can be made, for another reason
 
@@ -66,16 +66,18 @@ def input_for(tool: Mapping[str, Any], ground: FixturePaths | None = None) -> Pl
     """The plainest input that the tool's own schema accepts; {} where it has none."""
     schema = tool.get("inputSchema")
     if schema is None:
-        return PlausibleInput({}, "it has no input schema")
+        return PlausibleInput({}, "it has no inputSchema")
     try:
         compiled = CompiledSchema(schema)
     except SchemaLimitError as error:
-        return PlausibleInput({}, unchecked=f"its input schema can't be checked: {error}")
+        return PlausibleInput({}, unchecked=f"its inputSchema can't be checked: {error}")
     except SchemaError as error:
-        return PlausibleInput({}, f"its input schema can't be used: {error}")
+        return PlausibleInput({}, f"its inputSchema is not usable: {error}")
     value = fitting_value(schema)
     if not isinstance(value, dict):
-        reason = "no input was found that its schema accepts" if value is ABSENT else "no object"
+        reason = (
+            "no input found that its inputSchema accepts" if value is ABSENT else "not an object"
+        )
         return PlausibleInput({}, reason)
     if ground is not None:
         placed = _on_ground(value, schema, str(tool.get("name")), ground)

@@ -104,7 +104,7 @@ def _write(parts: _Parts, choices: Choices, found: list[str], groups: dict[int, 
         else:
             found.append(groups.get(part.number, ""))
         if len(found) > _MOST_STEPS:
-            raise PatternError("asks for a text that is too long")
+            raise PatternError("needs a string that is too long")
 
 
 @functools.lru_cache(maxsize=256)
@@ -176,12 +176,12 @@ def _translated(operation: str, argument: Any) -> Iterator[_Part]:
     elif operation == "GROUPREF":
         yield _GroupText(argument)
     elif operation not in _PASSED_OVER:
-        raise PatternError(f"{operation} is not understood")
+        raise PatternError(f"{operation} is not supported")
 
 
 def _repeated(least: int, most: Any, nodes: Any) -> _Part:
     if least > _LONGEST:
-        raise PatternError("asks for a text that is too long")
+        raise PatternError("needs a string that is too long")
     highest = None if str(most) == "MAXREPEAT" else int(most)
     inner = _parts_of(nodes)
     if len(inner) == 1 and isinstance(inner[0], _Run) and inner[0].least == inner[0].most == 1:
@@ -214,7 +214,7 @@ def _letters_of(items: Any) -> str:
     if negated:
         found = dict.fromkeys(one for one in _ORDINARY + _PRINTABLE if one not in found)
     if not found:
-        raise PatternError("a class of characters is empty")
+        raise PatternError("has an empty character class")
     return "".join(found)
 
 
@@ -230,7 +230,7 @@ def _members_of(operation: str, argument: Any) -> Sequence[str]:
     positive = name.replace("_NOT_", "_")
     if positive in _CATEGORIES:
         return [one for one in _PRINTABLE if one not in _CATEGORIES[positive]]
-    raise PatternError(f"{name} is not understood")
+    raise PatternError(f"{name} is not supported")
 
 
 # -- formats and lengths ------------------------------------------------------------------------

@@ -60,29 +60,27 @@ class RegistryEntry:
 
     id: Annotated[str, "Its name, which never changes its meaning."]
     title: Annotated[str, "What must hold, in a few words."] = ""
-    section: Annotated[str, "The group that it is reported in."] = ""
+    section: Annotated[str, "The section that it is reported in."] = ""
     severities: Mapping[Revision, Severity] = field(default_factory=dict)
     """By the revision from which each holds."""
     side: Annotated[Side, Choice(_SIDES), "Who is judged: the server by default."] = Side.SERVER
-    transports: Annotated[Strings, "Where it can be seen; anywhere by default."] = ()
+    transports: Annotated[Strings, "The transports that show it; all by default."] = ()
     specs: Mapping[Revision, str] = field(default_factory=dict)
-    requirement: Annotated[str, "What is demanded and why, in our words."] = ""
+    requirement: Annotated[str, "The requirement and the reason for it, in our words."] = ""
     fix: Annotated[str, "What to do when it fails."] = ""
-    retired: Annotated[str, "What to do where a revision does not have it any more."] = ""
+    retired: Annotated[str, "What to do in a revision that no longer has it."] = ""
     statements: Annotated[
-        Strings, "The statements of the specification that it covers, by the codes of our list."
+        Strings, "The statements of the specification that it covers, by their codes."
     ] = ()
     session_rule: Annotated[str, "The rule over whole sessions that judges it."] = ""
     yields_to: Annotated[
-        Mapping[str, Same], TextTable(), "Rules that tell of the fault where both saw the same."
+        Mapping[str, Same], TextTable(), "Rules that report the fault if both saw the same."
     ] = field(default_factory=dict)
     migration: Annotated[
         Strings, "The items of `rules/migration.py` that it belongs to, by their ids."
     ] = ()
-    basic: Annotated[str, "Why no client gets any further where it fails: then the grade is F."] = (
-        ""
-    )
-    basic_unless: Annotated[str, "The rule whose pass shows that clients get further."] = ""
+    basic: Annotated[str, "Why no client can continue if it fails; the grade is then F."] = ""
+    basic_unless: Annotated[str, "The rule whose pass shows that clients can continue."] = ""
     place: Place = field(default=_NO_PLACE, compare=False)
 
     def severity_in(self, revision: Revision | None) -> Severity | None:
@@ -201,19 +199,19 @@ def _by_revision(read: Reading, name: str, understand: Any) -> dict[Revision, An
 @declared("needs")
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Without these the rule is not asked: it is not applicable, or stays unobserved."""
+    """Without these the rule is not tested: it is not applicable or not observed."""
 
     capability: Annotated[
-        Strings, "What the server must declare; a dot leads inside: `resources.subscribe`."
+        Strings, "What the server must declare; a dot names a member: `resources.subscribe`."
     ] = ()
-    any_capability: Annotated[Strings, "Of these the server must declare at least one."] = ()
+    any_capability: Annotated[Strings, "The server must declare at least one of these."] = ()
     undeclared: Annotated[Strings, "What the server must not declare."] = ()
-    transport: Annotated[Strings, "Where it can be seen."] = ()
-    fixture: Annotated[str, "What the server must have been given for tests."] = ""
-    session: Annotated[bool, "The server gave out a session id."] = False
-    authorization: Annotated[bool, "The server asks for a token."] = False
+    transport: Annotated[Strings, "The transports that show it."] = ()
+    fixture: Annotated[str, "The test fixture that the server must have."] = ""
+    session: Annotated[bool, "The server returned a session id."] = False
+    authorization: Annotated[bool, "The server requires a token."] = False
     extension: Annotated[str, "The extension that the server must declare."] = ""
-    single_era: Annotated[bool, "The server speaks no older revision beside this one."] = False
+    single_era: Annotated[bool, "The server speaks no older revision."] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +229,15 @@ class Condition:
 
 WHEN_ROW = Declaration(
     "a condition",
-    "What must hold of the exchange so that anything can be expected of it.",
+    "What must hold of the exchange before the rule judges it.",
     (
         *EXPECT_ROW.fields,
-        Field("otherwise", Text(), "Why nothing can be where it does not hold.", required=True),
+        Field(
+            "otherwise",
+            Text(),
+            "Why the rule cannot judge the exchange if it does not hold.",
+            required=True,
+        ),
     ),
 )
 
@@ -256,29 +259,31 @@ class Row:
 
     rule_id: Annotated[str, "Its id in the registry.", Mark.REQUIRED]
     check: Annotated[SentCheck, ObjectOf(CHECK, short_for="method"), CHECK.doc, Mark.REQUIRED]
-    expect: Annotated[Expected, ListOf(EXPECT_ROW), "What must hold of the answer.", Mark.REQUIRED]
+    expect: Annotated[
+        Expected, ListOf(EXPECT_ROW), "What must hold of the response.", Mark.REQUIRED
+    ]
     needs: Annotated[Needs, DECLARED[Needs].doc] = Needs()
-    says: Annotated[str, "What is expected, in words, where the matchers are hard to read."] = ""
+    says: Annotated[str, "The expectation in words, if the matchers are hard to read."] = ""
     safe: Annotated[
-        str, "Why asking this of a server in production does no harm, where it is not obvious."
+        str, "Why this is safe to send to a production server, if it is not obvious."
     ] = ""
     when: Annotated[tuple[Condition, ...], ListOf(WHEN_ROW), WHEN_ROW.doc] = ()
     control: Annotated[
         SentCheck | None,
-        "The same with nothing wrong in it; unless it works, a refusal says nothing.",
+        "The same request without the fault; if it fails too, an error proves nothing.",
     ] = None
     unlike: Annotated[
         SentCheck | None,
-        "A request with nothing wrong in it; a refusal of the same words says nothing.",
+        "A valid request; an error with the same message proves nothing.",
     ] = None
     absent: Annotated[
         SentCheck | None,
-        "The same for what is not there; a result of the same words served nothing.",
+        "The same request for a missing item; the same result proves nothing.",
     ] = None
     expect_of_both_eras: Annotated[
         Expected,
         ListOf(EXPECT_ROW),
-        "What must hold instead where the server speaks older revisions too.",
+        "What must hold instead if the server also speaks older revisions.",
     ] = ()
     place: Place = field(default=_NO_PLACE, compare=False)
 
