@@ -495,7 +495,8 @@ def test_a_machine_that_grows_slow_makes_no_server_silent(tmp_path: Path, startu
 
 def test_a_version_that_silences_a_server_is_a_failure() -> None:
     judgement = judged("hangs-on-version", rules=OF_THE_FIRST_WORD, timeout=3.0, startup=BOUND)
-    assert failing(judgement) == [("PROTO-004", "the server did not answer")]
+    silent = "the server did not answer; expected a protocolVersion that exists, or an error"
+    assert failing(judgement) == [("PROTO-004", silent)]
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ def counterexample_lines(found: Counterexample, style: Style) -> Iterator[str]:
     yield f"{margin}{word} {rule}{show(found.title, 200)} ({found.severity.value})"
     inner = margin + "  "
     yield f"{inner}{show(found.message, 400)}"
-    if found.expected:
+    if found.expected and found.expected not in found.message:
         yield style.paint(f"{inner}expected {show(found.expected, 300)}", "dim")
     for number, words in enumerate(found.words, 1):
         yield f"{inner}{number}. {show(words, 400)}"

@@ -77,7 +77,7 @@ def annotation_problems(input_schema: Any) -> tuple[str, ...]:
             problems.append(f"{ANNOTATION} of {where} is {json_type(header)}, not a string")
             continue
         if not _TOKEN.fullmatch(header):
-            problems.append(f"{ANNOTATION} of {where} is no header name: {show(header, 40)!r}")
+            problems.append(f"{ANNOTATION} of {where} is not a header name: {show(header, 40)!r}")
         if header.lower() in seen:
             problems.append(f"{ANNOTATION} {show(header, 40)!r} is used twice")
         seen.add(header.lower())

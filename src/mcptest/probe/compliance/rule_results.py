@@ -22,12 +22,13 @@ from mcptest.core.verdict import Finding, Outcome, Severity, Side, Verdict
 from mcptest.probe.compliance.conversation import AT_WORK, Asked, Conversation
 from mcptest.probe.compliance.questions import SHOWN, Unasked, evidence_of
 from mcptest.probe.compliance.site import Site
-from mcptest.rules.corpus.registry import CorpusRule, Row, answer_in_words, unmet
+from mcptest.rules.corpus.explanation import explanations
+from mcptest.rules.corpus.registry import CorpusRule, Row, unmet
 from mcptest.rules.declaration import RULES, Rule, shown_by
 from mcptest.rules.judge import decisiveness, judge
 from mcptest.rules.protocol import objects_at
 from mcptest.session.tape import Tape, answered_requests
-from mcptest.suite.matching import Failure, compact_json
+from mcptest.suite.matching import compact_json
 from mcptest.suite.observed import SeenExchange, judge_exchange
 from mcptest.wire.envelope import decode
 
@@ -73,7 +74,7 @@ class Results:
         if not judged.passed and unanswered is not None:
             return self._undecided(rule, unanswered)
         outcome = Outcome.PASS if judged.passed else Outcome.FAIL
-        findings = tuple(self._finding(one, rule, exchange) for one in judged.failures)
+        findings = tuple(map(self._shown, explanations(question, judged.failures, exchange)))
         evidence = self._evidence(proof)
         return self._result(rule, outcome, findings=findings, evidence=evidence, observed=1)
 
@@ -178,24 +179,11 @@ class Results:
         request = tape.request_with(answered) if answered not in (ABSENT, None) else b""
         return evidence_of(mask(request), mask(record.raw), shown)
 
-    def _finding(self, failure: Failure, rule: CorpusRule, exchange: SeenExchange) -> Finding:
+    def _shown(self, found: Finding) -> Finding:
         mask = self._site.masker.cut_text
-        if rule.row is not None and rule.row.says and failure.check == "exchange":
-            came = mask(answer_in_words(exchange))
-            return Finding(message=came, sender="server", expected=rule.row.says)
-        return Finding(
-            message=show(mask(failure.message), _SHOWN),
-            sender="server",
-            expected=self._shown(failure.expected),
-            actual=self._shown(failure.actual),
-            pointer=show(mask(failure.pointer), 200) or None,
-        )
-
-    def _shown(self, value: Any) -> str | None:
-        if value is None:
-            return None
-        text = value if isinstance(value, str) else compact_json(value)
-        return show(self._site.masker.cut_text(text[: 4 * _SHOWN]), _SHOWN)
+        texts = {name: getattr(found, name) for name in ("message", "expected", "pointer")}
+        masked = {name: show(mask(text), _SHOWN) for name, text in texts.items() if text}
+        return msgspec.structs.replace(found, **masked)
 
     def _evidence(self, proof: Sequence[Asked]) -> tuple[Evidence, ...]:
         return tuple(evidence_of(one.sent, one.received) for one in proof[:_MOST_EVIDENCE])

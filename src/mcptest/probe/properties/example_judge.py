@@ -25,8 +25,9 @@ from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.steps import ALIVE, AskStep, Connect, Send, Steps
 from mcptest.report.property import Way
 from mcptest.rules.catalogue import all_rules
+from mcptest.rules.corpus.explanation import explanations
 from mcptest.rules.corpus.reader import corpus_of
-from mcptest.rules.corpus.registry import CorpusRule, Row, answer_in_words, unmet
+from mcptest.rules.corpus.registry import CorpusRule, Row, unmet
 from mcptest.rules.declaration import RULES, Rule, shown_by
 from mcptest.rules.judge import OngoingJudge, RuleTable, judge
 from mcptest.session.tape import Tape
@@ -208,15 +209,14 @@ class Judge:
                 continue
             judged = judge_exchange(row.expect, sent.exchange)
             if not judged.passed:
-                first, came = judged.failures[0], answer_in_words(sent.exchange)
+                found = explanations(row, judged.failures, sent.exchange)[0]
                 yield Violation(
                     way=Way.RULE,
                     rule=rule.id,
                     title=rule.title,
                     severity=rule.severity or Severity.MUST,
-                    message=came if row.says else f"{came}: {first.message}",
-                    expected=row.says or _text(first.expected),
-                    actual="" if row.says else _text(first.actual),
+                    message=found.message,
+                    expected=found.expected or "",
                 )
 
     # -- everything that was said ----------------------------------------------------------
@@ -320,10 +320,6 @@ def _mark_of(sent: Sent) -> tuple[Any, ...] | None:
     except (ValueError, TypeError, RecursionError, OverflowError):  # no JSON that can be written
         return None
     return (sent.step.rules, mark) if len(mark) <= _LARGEST_MARK else None
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
 
 
 # -- The bench for examples that are conversations -----------------------------------------------

@@ -104,6 +104,10 @@ class Probe:
     steps: tuple[ProbeStep, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
     """What the runner works out, each with what it means."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """What the server did where a fact is not as expected: facts may be named in braces."""
+    steps_in_words: Mapping[str, str] = field(default_factory=dict)
+    """What a step sends, after "the server answered"; without one it is the next request."""
     own_connection: bool = False
     """It is not taken over a connection that other probes use too."""
     is_slow: bool = False

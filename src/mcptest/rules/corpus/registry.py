@@ -366,7 +366,7 @@ def _plain(one: Expectation) -> dict[str, Any]:
     return {"target": one.target, "matcher": dict(one.matcher)}
 
 
-# -- An expectation as a sentence, `error.code is -32602`, and what came instead -----------------
+# -- An expectation as a sentence, `error.code is -32602` -----------------------------------------
 
 _VERBS: Final = {
     "exact": "is",
@@ -412,15 +412,3 @@ def expectations_in_words(rule: CorpusRule | None) -> Iterator[str]:
         yield rule.row.says
     elif rule is not None and rule.row is not None:
         yield from map(in_words, rule.row.expect)
-
-
-def answer_in_words(seen: SeenExchange) -> str:
-    """What came back, whatever was expected."""
-    status = seen.http.get("status") if seen.http else None
-    with_status = f", with status {status}" if status is not None else ""
-    if seen.answer == "none":
-        return f"the server did not answer{with_status}"
-    if seen.answer == "result":
-        return f"the server returned a result{with_status}"
-    code = seen.error.get("code") if isinstance(seen.error, dict) else None
-    return f"the server returned error {show(str(code), 40)}{with_status}"
