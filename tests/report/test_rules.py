@@ -54,7 +54,7 @@ def test_the_list_stands_section_by_section_without_repeating_one() -> None:
         before != after for before, after in pairwise(sections)
     )
     lines = list(rules_as_lines(rules, [], Revision.V2025_06_18, Style()))
-    assert any(line.startswith("  PROTO-002    MUST   initialize returns") for line in lines)
+    assert any(line.startswith("  PROTO-002    MUST   the initialize result") for line in lines)
     assert lines[-1].startswith(f"{len(rules)} rules. To read one")
 
 
@@ -69,7 +69,7 @@ def test_a_rule_of_a_revision_is_not_listed_in_another() -> None:
 def test_a_page_says_what_is_sent_what_is_expected_and_what_to_do() -> None:
     page = page_of("proto-002")
     for part in (
-        "initialize returns the negotiated capabilities",
+        "the initialize result has a valid capabilities object",
         "The result of initialize has a capabilities object",
         "2024-11-05 to 2025-03-26\nSent:\n  initialize\n",
         "{revision}: the wire version",

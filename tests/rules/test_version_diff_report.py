@@ -39,7 +39,7 @@ def test_a_changed_rule_shows_both_sides_and_the_fix(break_of_2026: VersionDiff)
     assert "SHOULD -> MUST" in lines[at]
     assert lines[at + 1].split() == ["was", "error.code", "is", "-32002"]
     assert lines[at + 2].split() == ["now", "error.code", "is", "-32602"]
-    assert lines[at + 3].strip().startswith("fix  Answer -32002")
+    assert lines[at + 3].strip().startswith("fix  Answer clients of older revisions with -32002")
     assert lines[at + 4].strip().startswith("spec https://")
 
 
@@ -57,7 +57,7 @@ def test_the_guide_names_everything_that_breaks_in_2026(break_of_2026: VersionDi
         "-32021",
         "-32022",
         "logLevel",
-        "ping is gone",
+        "ping gets error -32601",
     ):
         assert needle in text, needle
 
@@ -93,7 +93,7 @@ def test_markdown_has_headings_and_items(break_of_2026: VersionDiff) -> None:
     lines = list(diff_as_markdown(break_of_2026))
     assert lines[0] == "# v2025-11-25 → v2026-07-28"
     assert "## Changed: what was right is now wrong" in lines
-    at = lines.index("- **RES-102** a missing resource has its error code (SHOULD -> MUST)")
+    at = lines.index("- **RES-102** a missing resource gets its error code (SHOULD -> MUST)")
     assert lines[at + 1] == "  - was: error.code is -32002"
 
 
