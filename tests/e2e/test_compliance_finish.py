@@ -79,7 +79,7 @@ def test_a_probe_that_a_busy_machine_answers_late_fails_nobody(tmp_path: Path) -
     order = Order(target=target, rules=("CANCEL-102",), **settings)
     (one,) = judge_server(order, lambda event: None).results
     assert one.outcome is Outcome.INCONCLUSIVE
-    assert "answered later than the timeout allows" in one.reason
+    assert "answered after the timeout" in one.reason
 
 
 # -- being told to stop --------------------------------------------------------------------------

@@ -110,7 +110,7 @@ def test_a_list_that_fails_inside_was_not_seen() -> None:
     judgement = judged("lists-away")
     for rule in ("TOOLS-001", "RES-101", "PROMPT-101"):
         assert result(judgement, rule).outcome is Outcome.NOT_OBSERVED, rule
-        assert "backend is away" in result(judgement, rule).reason
+        assert "backend is unavailable" in result(judgement, rule).reason
     for rule in ("PAGE-101", "PAGE-102", "PAGE-103"):
         assert result(judgement, rule).outcome is Outcome.NOT_OBSERVED, rule
     broken = [one.id for one in judgement.failures if one.severity is Severity.MUST]
@@ -131,7 +131,7 @@ def test_a_failure_that_does_not_repeat_is_inconclusive_with_both_transcripts(
     once = result(judgement, "PAGE-101")
     assert once.outcome is Outcome.INCONCLUSIVE
     assert once.failed_once
-    assert once.reason.startswith("it failed once and not again")
+    assert once.reason.startswith("it failed once but not when repeated")
     assert '"result"' in once.evidence[0].received
     assert "-32602" in once.again[0].received
     assert "mcptest-no-such-cursor" in once.again[0].sent
@@ -177,7 +177,7 @@ def test_a_server_that_says_the_same_of_every_uri_has_read_no_file() -> None:
     for rule in ("RES-104", "RES-105"):
         found = result(judgement, rule)
         assert found.outcome is Outcome.INCONCLUSIVE, rule
-        assert "nothing was read" in found.reason
+        assert "for a resource that does not exist" in found.reason
         assert "nothing is known of …" in found.reason
         assert len(found.evidence) == 2, "with the answer for what is not there"
 
@@ -227,7 +227,7 @@ def test_a_refused_host_is_told_as_one_and_not_as_a_missing_token(
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/mcp"
         target = Target(way=way, label="guarded", url=url)
-        with pytest.raises(PeerError, match="HTTP 403, and does not ask for a token") as refused:
+        with pytest.raises(PeerError, match="HTTP 403 and does not ask for a token") as refused:
             judge_server(Order(target=target, revision=revision, timeout=BOUND), lambda event: None)
         server.shutdown()
     assert "DNS rebinding" in (refused.value.hint or "")
@@ -413,7 +413,7 @@ def test_answers_that_reach_another_connection_are_confirmed_with_one_beside() -
         server.shutdown()
     stray = result(judgement, "MSG-006")
     assert stray.outcome is Outcome.FAIL
-    assert "seen where two connections talk to the server at once" in stray.findings[0].message
+    assert "seen only while two connections were open" in stray.findings[0].message
 
 
 class _TakesOneStream(_SharesItsAnswers):
@@ -436,7 +436,7 @@ def test_a_server_that_takes_one_connection_is_not_told_to_be_away() -> None:
         judgement = judge_server(Order(target=target, timeout=BOUND), lambda event: None)
         server.shutdown()
     (cause,) = judgement.causes
-    assert "while another connection is open, a further one fails: " in cause.message
+    assert "a second connection fails while another one is open: " in cause.message
     assert "HTTP 500" in cause.message
     assert [one.id for one in judgement.failures if one.severity is Severity.MUST] == []
 
@@ -477,7 +477,7 @@ def test_no_question_is_to_blame_for_a_server_that_ends_when_nothing_is_asked() 
     assert failing(judgement) == []
     assert judgement.count(Outcome.INCONCLUSIVE) > 0
     [cause] = [one for one in judgement.causes if one.id == "exited"]
-    assert cause.message.startswith("asked for nothing but a sign of life, the server exited")
+    assert cause.message.startswith("after a plain request, the server exited")
     assert "--env" in cause.hint
 
 

@@ -144,7 +144,7 @@ def test_who_speaks_nothing_that_we_speak_is_told_what_it_names(
         with over_http("nothing-shared", tmp_path) as url:
             done = record(out, "--server", url)
     assert done.code == 3
-    assert f"the server does not speak {NEW}; it names 2031-01-01" in done.err
+    assert f"the server does not support {NEW}; it names 2031-01-01" in done.err
 
 
 # -- every command -------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_a_server_that_runs_once_at_a_time_is_served_or_told_why_not(
     done = commanded(shlex.join(locked(kind, tmp_path)), words, tmp_path)
     if words[0] in SIDE_BY_SIDE:
         assert done.code == 3, done.said
-        assert "the server ends when another process of it runs already" in done.err
+        assert "the server exits if another process of it is running" in done.err
         return
     assert done.code in {0, 1}, done.said
     assert "another one is running" not in done.said

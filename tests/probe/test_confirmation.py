@@ -24,10 +24,10 @@ def test_a_failure_that_is_seen_again_stands() -> None:
 def test_a_failure_that_is_not_seen_again_says_so() -> None:
     left = confirmed(FAILED, judged(Outcome.PASS))
     assert left.outcome is Outcome.INCONCLUSIVE
-    assert left.reason.startswith("it failed once and not again; asked again alone")
+    assert left.reason.startswith("it failed once but not when repeated alone")
 
 
 def test_a_failure_that_could_not_be_asked_again_does_not_say_that_it_passed() -> None:
     left = confirmed(FAILED, PeerError(ErrorKind.CLOSED, "Connection refused"))
     assert left.outcome is Outcome.INCONCLUSIVE
-    assert left.reason == "it failed once and could not be asked again: Connection refused"
+    assert left.reason == "it failed once and could not be repeated: Connection refused"

@@ -90,7 +90,7 @@ def test_a_tool_that_gave_no_answer_is_known_with_what_came_of_its_stream() -> N
     noise = Frame(sender="server", raw=b'{"jsonrpc":"2.0","id":4,"result":', stream=4)
     records = [call(1, "answers"), call(2, "ends"), call(3, "silent"), call(4, "babbles")]
     found = unanswered_calls([*records, answer, gone, noise])
-    assert found.pop("babbles").startswith("what came is no message: ")
+    assert found.pop("babbles").startswith("the response is not a valid message: ")
     assert found == {"ends": gone.detail, "silent": ""}
 
 

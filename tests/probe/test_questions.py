@@ -60,9 +60,9 @@ PING = SentCheck(method="ping")
         ({"capability": ("prompts",)}, "does not declare prompts"),
         ({"capability": ("resources.subscribe",)}, "does not declare resources.subscribe"),
         ({"undeclared": ("tools",)}, "declares tools"),
-        ({"transport": ("http",)}, "is about http; the server was reached over stdio"),
+        ({"transport": ("http",)}, "applies to http only, and the server uses stdio"),
         ({"session": True}, "no session id"),
-        ({"authorization": True}, "does not ask for a token"),
+        ({"authorization": True}, "does not require a token"),
         ({"extension": "io.example/x"}, "the extension io.example/x"),
     ],
 )

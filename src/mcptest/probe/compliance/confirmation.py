@@ -35,7 +35,7 @@ _MOST_ALONE = 12
 """So many questions begin a connection of their own; a server that fails more shares them."""
 _AT_ONCE = 4
 """Servers that are started side by side for this."""
-_SIDE_BY_SIDE = "seen where two connections talk to the server at once, and not alone"
+_SIDE_BY_SIDE = "seen only while two connections were open, not on a single connection"
 
 Second: TypeAlias = Callable[[Any], RuleResult]
 """What a rule says about what was seen the second time: a job, what a probe found, or a session."""
@@ -248,7 +248,7 @@ class Confirmation:
 def confirmed(first: RuleResult, second: RuleResult | PeerError) -> RuleResult:
     """The verdict, where it was seen twice; what is left of it, where it was not."""
     if isinstance(second, PeerError):
-        return unconfirmed(first, f"it failed once and could not be asked again: {second.message}")
+        return unconfirmed(first, f"it failed once and could not be repeated: {second.message}")
     if second.failed:
         if second.reason != _SIDE_BY_SIDE:
             return first
@@ -256,7 +256,7 @@ def confirmed(first: RuleResult, second: RuleResult | PeerError) -> RuleResult:
         told = msgspec.structs.replace(finding, message=f"{finding.message}; {_SIDE_BY_SIDE}")
         return msgspec.structs.replace(first, findings=(told, *others))
     seen = second.reason or "it passed"
-    why = f"it failed once and not again; asked again alone, on a fresh connection: {seen}"
+    why = f"it failed once but not when repeated alone on a fresh connection: {seen}"
     return msgspec.structs.replace(unconfirmed(first, why), again=second.evidence)
 
 

@@ -513,7 +513,9 @@ class Conversation:
         self._guarded(lambda: self._await(started))
         if started.check.method and not self._is_over(started):
             seconds = time.monotonic() - started.at
-            detail = f"no answer to {show(started.check.method, 80)} within {seconds:.1f} s"
+            detail = (
+                f"the server did not answer {show(started.check.method, 80)} within {seconds:.1f}s"
+            )
             self.tape(Trouble(error=ErrorKind.TIMEOUT.value, detail=detail, stream=started.stream))
         for pending in started.waiting:
             self.client.connection.forget(pending)
@@ -533,7 +535,7 @@ class Conversation:
         for pending in started.waiting:
             if pending.done:
                 continue
-            pending.failure = PeerError(ErrorKind.CLOSED, "it was taken back by us")
+            pending.failure = PeerError(ErrorKind.CLOSED, "cancelled by mcptest")
             try:
                 self.lifecycle.cancel(pending, "no longer needed", self._deadline())
             except PeerError as error:

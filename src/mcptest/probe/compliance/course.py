@@ -232,7 +232,7 @@ class Course:
         except KeyError as missing:
             name = str(missing.args[0])
             known_as = placeholders().get(name, Placeholder(name))
-            reason = f"there is not what it takes: {known_as.about}"
+            reason = f"the server lacks what the check needs: {known_as.about}"
             raise Unobserved(reason, known_as.unlocked_by) from None
 
     # -- what was seen ---------------------------------------------------------------------

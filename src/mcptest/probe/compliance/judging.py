@@ -81,13 +81,13 @@ _BANNER = "banner"
 _FOREIGN = frozenset({403, 421})
 """What a server answers that does not want to be reached under this name."""
 _REACHED_OTHERWISE = (
-    "servers check Host or Origin as a guard against DNS rebinding: reach it under a name that it "
-    "allows, such as localhost, or allow this address in its settings; if it takes a token, give "
-    "it with --header 'Authorization=Bearer …'"
+    "use a host name that the server allows, such as localhost, or allow this address in its "
+    "settings (servers check Host and Origin against DNS rebinding); if it needs a token, pass it "
+    "with --header 'Authorization=Bearer …'"
 )
 _LONGER = 1.0
 """Seconds more than another one lived, for a process that is left alone."""
-_NOT_ASKED_AGAIN = "it failed once, and we were interrupted before it could be asked again"
+_NOT_ASKED_AGAIN = "it failed once, and the run was interrupted before it could be repeated"
 _INTERRUPTED = Unasked(Outcome.INCONCLUSIVE, "interrupted")
 Tell: TypeAlias = Callable[[Event], None]
 Choose: TypeAlias = Callable[[VersionCorpus], tuple[CorpusRule, ...]]
@@ -194,7 +194,7 @@ class Judging:
         corpus = corpus_of(revision, self.site.order.corpora)
         if corpus is None:
             message = f"there is no corpus for {revision.label}"
-            raise UsageError(message, hint="choose another --spec-version")
+            raise UsageError(message, hint="choose another revision with --spec-version")
         self.rules = self.asked = self._choose(corpus)
         self._wanted = frozenset(rule.id for rule in self.rules)
         if any(rule.session is not None for rule in self.rules):
@@ -217,8 +217,8 @@ class Judging:
                     body = str(http_facts(one.tape, stream)["body"])
                     said = in_one_line(self.site.masker.text(body), 300) or "without a body"
                     message = (
-                        f"the server refuses us with HTTP {response.status}, and does not ask for "
-                        f"a token: {said}"
+                        f"the server rejects the connection with HTTP {response.status} and "
+                        f"does not ask for a token: {said}"
                     )
                     return PeerError(error.kind, message, hint=_REACHED_OTHERWISE)
         return error
@@ -443,7 +443,7 @@ class Judging:
                     hung = self.site.hung_tools
                     names = ", ".join(show(name, 60) for name in sorted(hung)[:_NAMED])
                     why = next((f"; {why}" for why in hung.values() if why), "")
-                    message = f"no answer to tools/call: {names}{why}"
+                    message = f"the server did not answer tools/call: {names}{why}"
                     question = kept_from(self.causes.note("silence", message))
                 self._settle(self.make.unasked(rule, question))
             else:
@@ -483,7 +483,7 @@ class Judging:
     def _run_probe(self, name: str) -> Probed | Unasked:
         """What it found; or why it could not be run."""
         if sum(one.mute for one in [*self.site.conversations]) > _MOST_SILENCES:
-            why = "the server stopped answering again and again"
+            why = "the server stopped answering repeatedly"
             return kept_from(self.causes.note("silence", why))
         try:
             return run_probe(all_probes()[name], self.site)
@@ -561,7 +561,7 @@ class Judging:
         for noise in (one for name, one in self.done.items() if name in noisy and one.failed):
             line = next((one.received for one in noise.evidence), "")
             shown = f": {show(line, 120)}" if line else ""
-            message = f"stdout carries lines that are no messages{shown}"
+            message = f"the server writes lines to stdout that are not messages{shown}"
             self.causes.note(_BANNER, message, noise.evidence[:1])
         failed = {name: proof_of_result(one) for name, one in self.done.items() if one.failed}
         for name, root in yielding_to(failed, {one.id: one for one in self.asked}).items():
@@ -599,12 +599,12 @@ class Judging:
     def _notes(self) -> Iterator[str]:
         if self.interrupted:
             yield CUT_SHORT
-        yield from (f"not read to its end: {why}" for why in self.site.unread_lists)
+        yield from (f"not read completely: {why}" for why in self.site.unread_lists)
         dropped = [one for one in self.site.conversations if one.tape.dropped]
         if dropped:
             yield (
-                f"{len(dropped)} sessions were too large to be kept whole; "
-                "the rules over sessions were not held against them"
+                f"{len(dropped)} sessions were too large to keep, so the rules over sessions did "
+                "not judge them"
             )
 
 

@@ -100,7 +100,9 @@ def unanswered_calls(records: Sequence[AnyRecord]) -> dict[str, str]:
         elif record.sender == "server" and message.kind in (Kind.RESULT, Kind.ERROR):
             called.pop(id_key(message.id), None)
         elif record.sender == "server" and message.problems:
-            broken[record.stream] = f"what came is no message: {message.problems[0].reason}"
+            broken[record.stream] = (
+                f"the response is not a valid message: {message.problems[0].reason}"
+            )
     return {name: broken.get(stream, "") for name, stream in called.values()}
 
 

@@ -88,7 +88,7 @@ def results_that_differ(seen: ProbeSeen) -> list[str]:
     """What differs also between two requests under one name changes by itself, and is no fault."""
     ours, other, again = (seen.result(step) for step in ("ours", "other", "again"))
     if seen["ours"].exchange.result is ABSENT:
-        raise Unobserved("the request was not answered with a result under our own name")
+        raise Unobserved("the server did not return a result under our own client name")
     if seen["other"].exchange.result is ABSENT:
         return [seen["other"].exchange.answer]
     by_itself = set(_differing(ours, again))
@@ -111,9 +111,9 @@ def ids_that_differ(seen: ProbeSeen) -> list[Any]:
         not in {id_key(one.id) for one in taken.came if one.method is None}
     ]
     if len(changed) == len(sent):
-        raise Unobserved("none of the requests was answered")
+        raise Unobserved("the server answered none of the requests")
     if changed and not any(map(_has_stray_answer, sent)):
-        raise Unobserved("some of the requests were not answered, under any id")
+        raise Unobserved("the server did not answer some of the requests")
     return changed
 
 
@@ -146,9 +146,9 @@ def _end_of_process(seen: ProbeSeen) -> Exited:
     for record in reversed(seen["close"].records):
         if isinstance(record, Exited):
             if not record.after:
-                raise Unobserved("the server had ended before its stdin was closed")
+                raise Unobserved("the server exited before its stdin was closed")
             return record
-    raise Unobserved("how the process ended is not known")
+    raise Unobserved("the exit of the process was not observed")
 
 
 @fact("cancel_slow_call", "after_cancellation")
@@ -162,9 +162,9 @@ def after_cancellation(seen: ProbeSeen) -> int:
     places = (n for n, one in enumerate(records) if any(answers_to(last, (one,))))
     until = next(places, None)
     if until is None:
-        raise Unobserved("the request after the cancellation was not answered")
+        raise Unobserved("the server did not answer the request after the cancellation")
     if any(answers_to(call.identifier, records[:until])):
-        raise Unobserved("the call had ended before it could be cancelled", "the fixture slow_tool")
+        raise Unobserved("the call ended before it could be cancelled", "the fixture slow_tool")
     wanted = id_key(call.identifier)
     came = sum(
         1
@@ -173,7 +173,7 @@ def after_cancellation(seen: ProbeSeen) -> int:
         or message.params.get("progressToken") == PROGRESS_OF_SLOW
     )
     if not came and seen["fence"].exchange.answer == "none":
-        raise Unobserved("a second call that should have shown how long it takes never ended")
+        raise Unobserved("a second call of the same tool did not end")
     return came
 
 
@@ -221,7 +221,7 @@ def same_order(seen: ProbeSeen) -> bool:
     first, second = (_names(seen[one].lists.get(_TOOLS, ())) for one in ("first", "second"))
     both = set(first) & set(second)
     if len(both) < 2:
-        raise Unobserved("order shows only among two tools or more", "two listed tools")
+        raise Unobserved("the server lists fewer than two tools", "at least two listed tools")
     return [name for name in first if name in both] == [name for name in second if name in both]
 
 
@@ -229,7 +229,7 @@ def same_order(seen: ProbeSeen) -> bool:
 def same_items(seen: ProbeSeen) -> bool:
     """A page that is refused the second time is not the same page."""
     if seen["first"].exchange.result is ABSENT:
-        raise Unobserved("the second page was refused at the first try already")
+        raise Unobserved("the server rejected the cursor of the second page the first time")
     pages = [seen.result(one).get(LIST_MEMBERS[_TOOLS]) for one in ("first", "second")]
     first, second = (_names(one) if isinstance(one, list) else None for one in pages)
     return first is not None and first == second
@@ -241,7 +241,7 @@ def _announced(kind: str, seen: ProbeSeen) -> bool:
         return True
     before = sorted(_names(seen["before"].lists.get(method, ()), method))
     if before == sorted(_names(seen["later"].lists.get(method, ()), method)):
-        raise Unobserved("the call did not change the list", "a fixture that changes the list")
+        raise Unobserved("the call did not change the list", "a fixture tool that changes the list")
     return False
 
 
@@ -341,7 +341,7 @@ def _is_time(value: Any) -> bool:
 @fact("task_lifecycle", "result_is_related")
 def result_is_related(seen: ProbeSeen) -> bool:
     if seen["result"].exchange.answer != "result":
-        raise Unobserved("tasks/result was not answered with a result")
+        raise Unobserved("the server did not answer tasks/result with a result")
     related = member_at(seen.result("result"), "_meta", RELATED)
     return isinstance(related, dict) and related.get("taskId") == created(seen, "create").get(
         "taskId"
@@ -352,7 +352,7 @@ def result_is_related(seen: ProbeSeen) -> bool:
 def result_waited(seen: ProbeSeen) -> bool:
     """Right after its result came, a task must have ended."""
     if seen["result"].exchange.answer == "none":
-        raise Unobserved("tasks/result was not answered")
+        raise Unobserved("the server did not answer tasks/result")
     return has_ended(status_in(seen, "ended"))
 
 
@@ -373,7 +373,7 @@ def cancelled_for_good(seen: ProbeSeen) -> bool:
         raise Unobserved("tasks.cancel is not declared", "the capability tasks.cancel")
     later = status_in(seen, "later")
     if seen["cancel"].exchange.answer == "error" and later in {"completed", "failed"}:
-        reason = "the task had ended before it could be cancelled"
+        reason = "the task ended before it could be cancelled"
         raise Unobserved(reason, "a task_tool that takes a second")
     return [status_in(seen, "cancel"), later] == ["cancelled"] * 2
 
@@ -391,7 +391,7 @@ _URL_NEEDED = -32042
 def structured_content_repeated(seen: ProbeSeen) -> bool:
     result = seen.result("call")
     if "structuredContent" not in result or result.get("isError") is True:
-        raise Unobserved("the call gave no structured content")
+        raise Unobserved("the call returned no structured content")
     texts = [block.get("text") for block in objects_at(result, "content")]
     return any(
         json_equal(decode(text.encode("utf-8", "replace")).value, result["structuredContent"])
@@ -425,8 +425,8 @@ def unanswered_uses(seen: ProbeSeen) -> list[str]:
 
 def _require_tool_results(seen: ProbeSeen) -> None:
     if not any(_blocks(one, "tool_use") for messages in _sampled(seen) for one in messages):
-        reason = "no tool use came back in the server's sampling requests"
-        raise Unobserved(reason, "the fixture sampling_tool, with tools offered to the model")
+        reason = "the server's sampling requests contained no tool use"
+        raise Unobserved(reason, "the fixture sampling_tool that offers tools to the model")
 
 
 def _sampled(seen: ProbeSeen) -> Iterator[list[Any]]:
@@ -453,8 +453,8 @@ def unknown_completions(seen: ProbeSeen) -> list[Any]:
         if message.method == "notifications/elicitation/complete"
     ]
     if not completed:
-        unlocked_by = "the fixture url_eliciting_tool, with a completion that is announced"
-        raise Unobserved("no notifications/elicitation/complete came", unlocked_by)
+        unlocked_by = "the fixture url_eliciting_tool that announces its completion"
+        raise Unobserved("the server sent no notifications/elicitation/complete", unlocked_by)
     given = set()
     for message in messages:
         if message.method == "elicitation/create":
@@ -472,8 +472,8 @@ def incomplete_errors(seen: ProbeSeen) -> list[str]:
         if member_at(message.error, "code") == _URL_NEEDED
     ]
     if not errors:
-        unlocked_by = "the fixture url_eliciting_tool, answering with -32042"
-        raise Unobserved("no error -32042 came", unlocked_by)
+        unlocked_by = "the fixture url_eliciting_tool that answers with -32042"
+        raise Unobserved("the server sent no error -32042", unlocked_by)
     return [str(error.get("message")) for error in errors if not _lists_urls(error)]
 
 
@@ -513,7 +513,7 @@ def acknowledged(seen: ProbeSeen) -> list[Any]:
     codes = [member_at(seen[step].exchange.error, "code") for step in steps]
     is_offered = any(seen.declares(path) for path in KINDS_OF_CHANGE.values())
     if not is_offered and codes == [_METHOD_NOT_FOUND] * len(steps):
-        raise Unobserved("the server offers no subscriptions", "a capability to announce changes")
+        raise Unobserved("the server has no subscriptions", "a capability that announces changes")
     return [seen[step].identifier for step in steps if acknowledgements(seen, step)]
 
 
@@ -526,7 +526,7 @@ def streamed_with(seen: ProbeSeen) -> dict[str, Any]:
 def beyond_declared(seen: ProbeSeen) -> list[str]:
     found = acknowledgements(seen, "listen")
     if not found:
-        raise Unobserved("the subscription was not acknowledged")
+        raise Unobserved("the server did not acknowledge the subscription")
     agreed: dict[str, None] = {}
     for message in found:
         kinds = object_at(message.params, "notifications")
@@ -577,8 +577,8 @@ def _streamed(seen: ProbeSeen) -> Taken:
         taken = seen.taken.get(name)
         if taken is not None and is_streamed(taken):
             return taken
-    reason = "the answers came as JSON, not as event streams"
-    raise Unobserved(reason, "an answer that is an event stream")
+    reason = "the server answered with JSON, not with event streams"
+    raise Unobserved(reason, "a response that is an event stream")
 
 
 @fact("streamed_answer", "ended")
@@ -590,7 +590,7 @@ def stream_ended(seen: ProbeSeen) -> bool:
             return answered and record.complete
         answered = answered or _answers(record, taken.identifier)
     if not answered:
-        raise Unobserved("no response came on the stream")
+        raise Unobserved("the server sent no response on the stream")
     return False
 
 
@@ -620,7 +620,9 @@ def retry_given(seen: ProbeSeen) -> bool:
         given = given or (sse is not None and sse.retry is not None)
         if isinstance(record, StreamEnd):
             return given
-    raise Unobserved("the stream was not closed before the answer", "the fixture reconnecting_tool")
+    raise Unobserved(
+        "the server did not close the stream before the response", "the fixture reconnecting_tool"
+    )
 
 
 @fact("events_by_name", "other_events")
@@ -643,14 +645,14 @@ def session_id(records: Any) -> str | None:
 def sessions_are_distinct(seen: ProbeSeen) -> bool:
     first, second = (session_id(seen[name].records) for name in ("first", "second"))
     if first is None or second is None:
-        raise Unobserved("the server gave out no session id", "a server with sessions")
+        raise Unobserved("the server issued no session id", "a server with sessions")
     return first != second
 
 
 @fact("logging_beside_silence", "on_the_silent_stream")
 def logged_on_the_silent_stream(seen: ProbeSeen) -> list[str]:
     if not _log_messages(seen["loud"]):
-        raise Unobserved("the tool did not log when it was asked to", "the fixture logging_tool")
+        raise Unobserved("the tool did not log at the requested level", "the fixture logging_tool")
     return _log_messages(seen["silent"])
 
 

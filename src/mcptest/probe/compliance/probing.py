@@ -90,7 +90,7 @@ class Probed(msgspec.Struct, frozen=True):
             if kind == "probe" and name in self.unobserved:
                 return Unobserved(*self.unobserved[name])
             if kind == "steps" and name not in self.exchange.steps:
-                return Unobserved(f"the step {name} could not be taken")
+                return Unobserved(f"the step {name} of the check could not run")
         return None
 
 
@@ -171,7 +171,7 @@ def with_integer_header(course: Course) -> None:
     unlocked_by = placeholders()["header_tool"].unlocked_by
     tool = course.site.known.get("header_tool")
     if tool is None:
-        raise Unobserved("no tool has an argument that travels as a header", unlocked_by)
+        raise Unobserved("no tool has an x-mcp-header argument", unlocked_by)
     schema = course.site.header_schemas.of("tools/call", {"name": tool})
     for path, header, kind in header_annotations(schema):
         if path and isinstance(header, str) and kind == "integer":
@@ -179,7 +179,7 @@ def with_integer_header(course: Course) -> None:
             course.learned["header_name"] = PARAM_PREFIX + header
             course.learned["header_arguments"] = _with_value(arguments, path, THE_NUMBER)
             return
-    reason = "no argument that travels as a header is an integer"
+    reason = "no x-mcp-header argument is an integer"
     raise Unobserved(reason, f"{unlocked_by}, with an integer argument")
 
 
@@ -273,7 +273,7 @@ def _input(
         state = asked.get("requestState")
         if not isinstance(state, str) or not state:
             unlocked_by = placeholders()["asking_tool"].unlocked_by
-            raise Unobserved("the tool that asks gives no requestState", unlocked_by)
+            raise Unobserved("the tool asks for input without a requestState", unlocked_by)
         more["requestState"] = _tampered(state) if options.tampered else state
     return more
 
@@ -371,8 +371,8 @@ def fetch_metadata(course: Course, step: ProbeStep) -> None:
     challenge = course.taken[step.options.of]
     status = (challenge.exchange.http or {}).get("status")
     if status != 401:
-        reason = f"a request without a token was answered with HTTP {status}"
-        raise Unobserved(reason, "a server with a token")
+        reason = f"the server answered a request without a token with HTTP {status}"
+        raise Unobserved(reason, "a server that requires a token")
     named = challenge_parameters(challenge.since).get("resource_metadata", "")
     for url in _places(course.site.order.target.url, named):
         fetched, body = _fetch(course, url)
@@ -392,7 +392,8 @@ def _places(endpoint: str, named: str) -> Iterator[str]:
         try:
             place = home.join(named)
         except ValueError as error:
-            raise Unobserved(f"the challenge names {show(named, 80)}, no URL: {error}") from None
+            why = f"the challenge names {show(named, 80)}, which is not a URL: {error}"
+            raise Unobserved(why) from None
         if place.origin != home.origin:
             raise Unobserved(f"the challenge names a document on another server: {show(named, 80)}")
         yield str(place)
@@ -524,7 +525,7 @@ def _prepared(course: Course, step: ProbeStep) -> SentCheck:
         cursor = course.learned["page_cursor"] = course.seen.result(options.of).get("nextCursor")
         if not isinstance(cursor, str):
             unlocked_by = placeholders()["page_cursor"].unlocked_by
-            raise Unobserved("the list of tools has one page only", unlocked_by)
+            raise Unobserved("the list of tools has only one page", unlocked_by)
     check = course.filled(step.send)
     if check.method.startswith("tasks/"):
         check = _with(check, _task_of(course, step))
@@ -541,13 +542,13 @@ def _require_what_follows(step: ProbeStep, asked: Asked) -> None:
     if step.name == "ask" and result.get("resultType") != "input_required":
         if "{asking_tool}" in str(step.send.params):
             unlocked_by = placeholders()["asking_tool"].unlocked_by
-            raise Unobserved("the tool did not answer input_required", unlocked_by)
+            raise Unobserved("the tool did not ask for input", unlocked_by)
     elif step.send.params and "task" in step.send.params:
         if "taskId" not in object_at(result, "task"):
-            raise Unobserved("the call did not become a task", "the fixture task_tool")
+            raise Unobserved("the server created no task for the call", "the fixture task_tool")
     elif step.options.other_arguments and result.get("resultType") != "input_required":
-        reason = "the tool that asks takes no other arguments"
-        raise Unobserved(reason, "the fixture asking_tool, with an argument of any value")
+        reason = "the tool accepts no other arguments"
+        raise Unobserved(reason, "the fixture asking_tool with an argument")
 
 
 def _notification(course: Course, step: ProbeStep) -> None:
@@ -572,14 +573,14 @@ def _http(course: Course, step: ProbeStep) -> None:
     asked = course.note(step.name, conversation.ask(course.filled(step.send)), conversation)
     status = (asked.exchange.http or {}).get("status")
     if not isinstance(status, int) or status >= 300:
-        reason = f"the request was answered with HTTP {status}"
-        raise Unobserved(reason, "a server that lets clients end sessions")
+        reason = f"the server answered the request with HTTP {status}"
+        raise Unobserved(reason, "a server that allows clients to end sessions")
 
 
 def _begin(course: Course, step: ProbeStep) -> None:
     conversation = course.open()
     if session_id(conversation.tape.records) is None:
-        raise Unobserved("the server gave out no session id", "a server with sessions")
+        raise Unobserved("the server issued no session id", "a server with sessions")
     course.taken[step.name] = Taken(records=conversation.tape.records)
 
 

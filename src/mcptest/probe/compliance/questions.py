@@ -54,7 +54,7 @@ class Unasked(msgspec.Struct, frozen=True):
 
 def kept_from(cause: str) -> Unasked:
     """Something else went wrong before it could be judged."""
-    return Unasked(Outcome.INCONCLUSIVE, f"could not be judged: see {cause}", cause=cause)
+    return Unasked(Outcome.INCONCLUSIVE, f"not judged: see {cause}", cause=cause)
 
 
 def rules_to_judge(corpus: VersionCorpus, wanted: Sequence[str]) -> tuple[CorpusRule, ...]:
@@ -67,7 +67,7 @@ def rules_to_judge(corpus: VersionCorpus, wanted: Sequence[str]) -> tuple[Corpus
     for name in wanted:
         if name not in about_servers:
             message = f"the corpus {corpus.version} has no rule {show(name, 40)} about servers"
-            raise UsageError(message, hint="mcptest compliance rules lists them")
+            raise UsageError(message, hint="list the rules with mcptest compliance rules")
     rules = [about_servers[name] for name in dict.fromkeys(wanted or about_servers)]
     return tuple(sorted(rules, key=lambda rule: (rule.section, rule.id)))
 
@@ -104,7 +104,7 @@ def gate(rule: CorpusRule, site: Site) -> Unasked | None:
         return Unasked(Outcome.NOT_APPLICABLE, reason)
     is_fixture = needs.fixture in placeholders() or needs.fixture in well_known()
     if is_fixture and needs.fixture not in site.known:
-        reason = f"the server has nothing that is known as {needs.fixture}"
+        reason = f"the server has no fixture {needs.fixture}"
         return Unasked(Outcome.NOT_OBSERVED, reason, f"the fixture {needs.fixture}", needs.fixture)
     return None
 
@@ -121,7 +121,7 @@ def is_about_another_transport(rule: CorpusRule, site: Site) -> Unasked | None:
 def _elsewhere(transports: Sequence[Sequence[str]], site: Site) -> Iterator[str]:
     for names in transports:
         if names and site.transport not in names:
-            yield f"is about {' or '.join(names)}; the server was reached over {site.transport}"
+            yield f"applies to {' or '.join(names)} only, and the server uses {site.transport}"
 
 
 def _not_applicable(needs: Needs, transports: Sequence[str], site: Site) -> Iterator[str]:
@@ -136,11 +136,11 @@ def _not_applicable(needs: Needs, transports: Sequence[str], site: Site) -> Iter
         if is_declared(name, site.capabilities):
             yield f"the server declares {name}"
     if needs.session and not site.session_id:
-        yield "the server gives out no session id"
+        yield "the server issues no session ids"
     if needs.authorization and not site.asks_for_token:
-        yield "the server does not ask for a token"
+        yield "the server does not require a token"
     if needs.single_era and site.speaks_handshake:
-        yield "the server speaks older revisions too, to which this does not apply"
+        yield "the server also supports older revisions, where this does not apply"
     if needs.extension and needs.extension not in object_at(site.capabilities, "extensions"):
         yield f"the server does not declare the extension {needs.extension}"
 
@@ -148,7 +148,7 @@ def _not_applicable(needs: Needs, transports: Sequence[str], site: Site) -> Iter
 def missing_value(name: str) -> Unasked:
     """A placeholder has no value here."""
     unlocked_by = placeholders().get(name, Placeholder(name)).unlocked_by
-    return Unasked(Outcome.NOT_OBSERVED, f"it takes {unlocked_by or name}", unlocked_by, name)
+    return Unasked(Outcome.NOT_OBSERVED, f"it needs {unlocked_by or name}", unlocked_by, name)
 
 
 def filled_conditions(when: Sequence[Condition], known: Mapping[str, Any]) -> tuple[Condition, ...]:
@@ -168,16 +168,16 @@ SHOWN = 2_000
 UNAUTHORIZED = frozenset({401, 403})
 _UNCHECKED = "unchecked"
 _HINTS = {
-    "exited": "catch errors per request: no message of a client may end the process",
-    "silence": "answer every request, also one that can't be served, with an error",
-    "banner": "write nothing but messages to stdout; logs belong on stderr",
-    "unauthorized": "give a token with --header 'Authorization=Bearer …'",
-    _UNCHECKED: "offer schemas without references that multiply, and lists that end",
-    "unreachable": "the server has to be there while it is judged, for several connections at once",
+    "exited": "catch errors per request, so that no message can end the process",
+    "silence": "answer every request, with an error if it cannot be served",
+    "banner": "write only messages to stdout, and logs to stderr",
+    "unauthorized": "pass a token with --header 'Authorization=Bearer …'",
+    _UNCHECKED: "offer schemas without multiplying references, and lists that end",
+    "unreachable": "keep the server running for several parallel connections",
 }
 
 _ENDS_BY_ITSELF = (
-    "it ends whatever it is asked: give it what it needs, such as a backend or a variable (--env)"
+    "it exits whatever it receives: provide what it needs, such as a backend or a variable (--env)"
 )
 
 
@@ -219,7 +219,7 @@ class Causes:
         Returns the id of the cause.
         """
         self._found.pop("exited", None)
-        name = self.note("exited", f"asked for nothing but a sign of life, {error.message}")
+        name = self.note("exited", f"after a plain request, {error.message}")
         self._found[name] = msgspec.structs.replace(self._found[name], hint=_ENDS_BY_ITSELF)
         return name
 
@@ -475,7 +475,7 @@ def _is_unanswered(job: RowJob) -> bool:
 def silence(conversation: Conversation, limit: float) -> PeerError:
     """It answers nothing, whatever else it says."""
     came = conversation.client.connection.what_came_instead()
-    message = f"the server answered nothing any more for {limit:g} s; {came}"
+    message = f"the server did not answer for {limit:g} s; {came}"
     return PeerError(ErrorKind.TIMEOUT, message)
 
 
@@ -510,7 +510,7 @@ def slow_machine(
             return error
     if not conversation.pump(site.order.patience if has_twin else site.order.timeout, has_answered):
         return None
-    return PeerError(ErrorKind.TIMEOUT, "the server answered later than the timeout allows")
+    return PeerError(ErrorKind.TIMEOUT, "the server answered after the timeout")
 
 
 def side_by_side(acts: Sequence[Callable[[], None]]) -> None:

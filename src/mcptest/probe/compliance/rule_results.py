@@ -34,7 +34,7 @@ from mcptest.wire.envelope import decode
 
 _SHOWN = 400
 _MOST_EVIDENCE = 5
-_SERVED = "a request with nothing wrong in it that the server does not refuse"
+_SERVED = "a valid request that the server accepts"
 
 
 class Results:
@@ -55,7 +55,7 @@ class Results:
         if error.kind is ErrorKind.TIMEOUT and unanswered is not None:
             return self._undecided(rule, unanswered)
         message = in_one_line(self._site.masker.text(error.message), _SHOWN)
-        finding = Finding(message=message, expected="an answer, and a server that lives on")
+        finding = Finding(message=message, expected="a response, and a server that keeps running")
         evidence = self._evidence(() if asked is None else (asked,))
         return self._result(rule, Outcome.FAIL, findings=(finding,), evidence=evidence, observed=1)
 
@@ -87,17 +87,20 @@ class Results:
         if not _is_refused(asked):
             return self._beside_nothing(rule, result, asked, others.get("absent"))
         control, unlike = others.get("control"), others.get("unlike")
-        beside, why = unlike, "a request with nothing wrong in it is refused in the same words"
+        beside, why = unlike, "the server rejects a valid request with the same error"
         meaningless = unlike is not None and _refusal(asked) == _refusal(unlike)
         if control is not None and _is_refused(control):
             same = _refusal(asked) == _refusal(control)
             if result.outcome is Outcome.PASS or same:
                 beside, meaningless = control, True
-                why = "the same request with nothing wrong in it is refused too"
+                why = "the server also rejects the same request without the fault"
         if not meaningless or beside is None:
             return result
         shown = show(self._site.masker.cut_text(_refusal(beside)), 200)
-        told = {"reason": f"{why}, so a refusal says nothing: {shown}", "unlocked_by": _SERVED}
+        told = {
+            "reason": f"{why}, so the rejection proves nothing: {shown}",
+            "unlocked_by": _SERVED,
+        }
         evidence = self._evidence((asked, beside))
         return self._result(rule, Outcome.NOT_OBSERVED, evidence=evidence, **told)
 
@@ -110,7 +113,7 @@ class Results:
         if _words_of_result(asked) != _words_of_result(absent):
             return result
         shown = show(self._site.masker.cut_text(_words_of_result(absent)), 200)
-        why = f"what is not there is answered in the same words, so nothing was read: {shown}"
+        why = f"the server returns the same result for a resource that does not exist: {shown}"
         evidence = self._evidence((asked, absent))
         return self._result(rule, Outcome.INCONCLUSIVE, reason=why, evidence=evidence)
 
@@ -129,8 +132,8 @@ class Results:
     def _undecided(self, rule: CorpusRule, unanswered: Asked) -> RuleResult:
         """A server that is slow for once is no server that does not answer."""
         why = (
-            f"no answer came within {unanswered.seconds:.1f} s; it was not waited for longer, "
-            "since a whole timeout had been waited for another answer"
+            f"the server did not answer within {unanswered.seconds:.1f}s; mcptest did not wait "
+            "longer because another request had already timed out"
         )
         evidence = self._evidence((unanswered,))
         return self._result(rule, Outcome.INCONCLUSIVE, reason=why, evidence=evidence)
@@ -138,7 +141,7 @@ class Results:
     def over_sessions(self, rule: CorpusRule, deciding: Deciding) -> RuleResult:
         """What a rule says about all sessions together."""
         if not deciding:
-            why = "there is no whole session to judge it by"
+            why = "no complete session to judge"
             return self._result(rule, Outcome.INCONCLUSIVE, reason=why)
         decided = deciding[0][0]
         found = [(one, seen.tape) for verdict, seen in deciding for one in verdict.findings]
@@ -217,7 +220,7 @@ def _refusal(asked: Asked) -> str:
         return f"{error.get('code')} {error.get('message')}"
     if isinstance(result, dict):
         return compact_json(result.get("content"))
-    return f"HTTP {asked.exchange.http['status']}" if asked.exchange.http else "no answer"
+    return f"HTTP {asked.exchange.http['status']}" if asked.exchange.http else "no response"
 
 
 def _words_of_result(asked: Asked) -> str:
@@ -233,7 +236,7 @@ def _words_of_result(asked: Asked) -> str:
 
 def for_a_cause(result: RuleResult, cause: str) -> RuleResult:
     """The same rule, which failed only because of something that is told once already."""
-    without = without_findings(result, f"could not be judged: see {cause}")
+    without = without_findings(result, f"not judged: see {cause}")
     return msgspec.structs.replace(without, cause=cause)
 
 
@@ -298,7 +301,9 @@ def without_impatience(verdict: Verdict, records: Sequence[AnyRecord], timeout: 
     waited = tuple(one for one in verdict.findings if _silence_after(one, records) >= least)
     if waited:
         return msgspec.structs.replace(verdict, findings=waited)
-    return Verdict(verdict.rule, Outcome.INCONCLUSIVE, "no answer came while it was waited for")
+    return Verdict(
+        verdict.rule, Outcome.INCONCLUSIVE, "the server did not answer before the check gave up"
+    )
 
 
 def _silence_after(finding: Finding, records: Sequence[AnyRecord]) -> float:
@@ -335,7 +340,7 @@ def about_the_server(verdict: Verdict, of_server: int) -> Verdict:
     seen = verdict.observed - of_server if rule.shown_by == "silence" else of_server
     if seen > 0:
         return Verdict(rule.id, Outcome.PASS, observed=seen)
-    return Verdict(rule.id, Outcome.NOT_OBSERVED, "nothing of the server exercised it")
+    return Verdict(rule.id, Outcome.NOT_OBSERVED, "the server sent nothing that the rule covers")
 
 
 def _deciding(verdicts: Deciding) -> Deciding:
@@ -346,7 +351,7 @@ def _deciding(verdicts: Deciding) -> Deciding:
 def _counted(findings: Sequence[Finding], total: int) -> Iterator[Finding]:
     """The first says how often it was seen in all, where that is more than what is shown."""
     for place, one in enumerate(findings):
-        often = f"{one.message} (and so on, {total} times in all)"
+        often = f"{one.message} ({total} times in total)"
         is_more = place == 0 and total > len(findings)
         yield msgspec.structs.replace(one, message=often) if is_more else one
 

@@ -158,8 +158,8 @@ _VALUES_KEPT = 14 * MEBIBYTE
 """What the values of all large answers may take together, and one of any size by itself."""
 NOT_KEPT = Problem(
     Flaw.TOO_MANY_VALUES,
-    "it has so many values that they are not kept beside those of other answers: all of them "
-    f"together would take more than {_VALUES_KEPT // MEBIBYTE} MB",
+    "it has too many values to keep beside those of other responses: together they would take more "
+    f"than {_VALUES_KEPT // MEBIBYTE} MB",
 )
 
 
@@ -244,8 +244,8 @@ _MOST_CONVERSATIONS = 200
 
 
 _SIDE_BY_SIDE = (
-    "several are needed side by side: let each have files and ports of its own, "
-    "or serve all clients from one process over HTTP"
+    "several processes run in parallel: give each its own files and ports, or serve all clients "
+    "from one process over HTTP"
 )
 _ENDED = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED})
 _KNOWLEDGE = (
@@ -371,9 +371,9 @@ class Site:
                 pin, spoken = self.order.revision, client.revision
                 if pin is not None and spoken.wire_version != pin.wire_version:
                     message = (
-                        f"the server does not speak {pin}: it answered the offer with {spoken}"
+                        f"the server does not support {pin}: it answered initialize with {spoken}"
                     )
-                    hint = f"judge it with --spec-version {spoken}, or auto"
+                    hint = f"use --spec-version {spoken} or --spec-version auto"
                     raise PeerError(ErrorKind.VERSION_REFUSED, message, hint=hint)
         except PeerError as error:
             raise self._with_what_it_speaks(error) from None
@@ -399,8 +399,8 @@ class Site:
                 asking.meet()
             except PeerError:
                 return error  # whatever is wrong, it is not the revision
-        message = f"the server does not speak {pin}; it speaks {asking.revision}: {error.message}"
-        hint = f"judge it with --spec-version {asking.revision}, or auto"
+        message = f"the server does not support {pin}, only {asking.revision}: {error.message}"
+        hint = f"use --spec-version {asking.revision} or --spec-version auto"
         return PeerError(ErrorKind.VERSION_REFUSED, message, hint=hint)
 
     def open(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
@@ -440,7 +440,7 @@ class Site:
         well = [one for one in self.conversations if one.usable and one.tape.last_answer]
         if self.transport == "stdio" or not well or error.kind is ErrorKind.CONNECTION_REFUSED:
             return error
-        message = f"while another connection is open, a further one fails: {error.message}"
+        message = f"a second connection fails while another one is open: {error.message}"
         return PeerError(error.kind, message, hint=error.hint)
 
     def ready(self, conversation: Conversation) -> Conversation:
@@ -490,7 +490,7 @@ class Site:
         starts_ahead: bool = True,
     ) -> Conversation:
         if len(self.conversations) >= _MOST_CONVERSATIONS or self._is_closed:
-            message = f"more than {_MOST_CONVERSATIONS} connections were needed"
+            message = f"the run needed more than {_MOST_CONVERSATIONS} connections"
             raise PeerError(ErrorKind.CLOSED, message)
         answers = answers_for(declare)
         live = LiveSession(
@@ -545,7 +545,7 @@ class Site:
             twin.order = msgspec.structs.replace(twin.order, captures=None)
             error = twin.second_start_error()
         if error is not None:
-            message = f"the server ends when another process of it runs already: {error.message}"
+            message = f"the server exits if another process of it is running: {error.message}"
             raise PeerError(error.kind, message, hint=_SIDE_BY_SIDE)
 
     def second_start_error(self) -> PeerError | None:
