@@ -123,6 +123,6 @@ def test_without_a_name_all_drivers_are_listed_with_what_to_install() -> None:
 def test_an_unknown_driver_is_refused_with_the_nearest_names(typed: str, meant: str) -> None:
     done = mcptest("conformance", "driver", typed)
     assert done.code == 2
-    assert f"there is no driver {typed!r}" in done.err
+    assert f"unknown driver: {typed!r}" in done.err
     assert meant in done.err
     assert done.out == ""

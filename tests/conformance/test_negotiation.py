@@ -83,7 +83,7 @@ def test_a_client_that_speaks_none_of_them_is_told_one_cause(
     scenario: str, spoken: str, wanted: Revision, transport: str
 ) -> None:
     told = ran(scenario, f"speaks-only-{spoken}", revision=wanted, transport=transport)
-    assert told.unreached.startswith(f"the client speaks only {spoken}: "), told.checks
+    assert told.unreached.startswith(f"the client supports only {spoken}: "), told.checks
     assert (told.failed, told.told, set(bad(told).values())) == (True, (), {told.unreached})
     free = ran(scenario, f"speaks-only-{spoken}", transport=transport)
     assert {row.status for row in free.checks} == {CheckStatus.UNTESTABLE}
@@ -154,7 +154,7 @@ def test_a_client_that_declares_no_elicitation_is_asked_nothing(
     result = ran(scenario, "hides-elicitation", revision=revision)
     assert bad(result) == {}, result.stderr
     untested = {row.message for row in result.checks if row.status is CheckStatus.UNTESTABLE}
-    assert untested == {"the client declares no elicitation, so it is asked nothing"}
+    assert untested == {"the client does not declare elicitation, so it was asked nothing"}
 
 
 @pytest.mark.parametrize("revision", [OLD, NEW], ids=str)
@@ -239,15 +239,15 @@ def test_a_client_that_never_got_to_the_point_is_told_once_with_its_stderr(
     said = " ".join(said.split())
     assert said.count("no module named mcp") == 1
     assert "the client exited with code 1" in said
-    assert "not seen" not in said
+    assert "not observed" not in said
     assert "capability-roots" not in said
 
 
 def test_a_client_that_stops_on_the_way_is_told_where() -> None:
     result = ran("tools_call", "calls-nothing", revision=OLD)
     assert result.unreached == (
-        "the client did not call add_numbers; the last that it sent was tools/list; "
-        "it ended with exit code 0"
+        "the client did not call add_numbers; its last message was tools/list; "
+        "it exited with code 0"
     )
 
 

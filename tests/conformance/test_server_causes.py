@@ -12,8 +12,11 @@ from tests.safety.cell import peer_of
 @pytest.mark.parametrize(
     ("name", "cause"),
     [
-        ("call-ends-the-server", "tools/call was not answered: the server closed the connection"),
-        ("call-never-answered", "tools/call was not answered"),
+        (
+            "call-ends-the-server",
+            "tools/call got no response: the server closed the connection",
+        ),
+        ("call-never-answered", "the server did not answer tools/call"),
     ],
 )
 def test_a_scenario_names_the_end_of_its_http_exchange(name: str, cause: str) -> None:

@@ -70,7 +70,7 @@ def test_an_unknown_scenario_is_refused_with_the_nearest_name() -> None:
 
 @pytest.mark.parametrize("name", not_offered(Side.SERVER))
 def test_a_scenario_that_is_not_offered_says_why(name: str) -> None:
-    with pytest.raises(UsageError, match="not offered yet"):
+    with pytest.raises(UsageError, match="not supported yet"):
         scenario_named(Side.SERVER, name)
 
 
@@ -210,8 +210,8 @@ def test_a_scenario_outside_of_its_revision_or_transport_is_skipped() -> None:
     with served((*DEMO, *OFFERED), "stdio") as target:
         results = run_all(target, D, names=names)
     assert {row.status for row in rows_of(results)} == {CheckStatus.SKIPPED}
-    assert "no such scenario in 2025-11-25" in results[0].checks[0].message
-    assert "not about stdio" in results[1].checks[0].message
+    assert "does not exist in 2025-11-25" in results[0].checks[0].message
+    assert "does not apply to stdio" in results[1].checks[0].message
 
 
 # -- servers that are not there
@@ -231,7 +231,7 @@ def test_a_server_of_another_revision_says_so_as_the_cause() -> None:
     command = (*DEMO, *OFFERED, "--spec-version", "2025-06-18")
     with served(command, "stdio") as target:
         results = run_all(target, D, names=("ping", "tools-list"))
-    assert all("does not speak 2025-11-25" in result.cause for result in results)
+    assert all("does not support 2025-11-25" in result.cause for result in results)
 
 
 CRASHING = """

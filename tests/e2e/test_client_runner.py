@@ -136,7 +136,7 @@ def test_the_exit_code_counts_unless_giving_up_is_right(
 
 def test_a_crash_counts_even_where_giving_up_is_right() -> None:
     result = run("crashes", scenario=scenario(client_may_fail=True))
-    assert row(result, "client-exit").message == "the client was ended by SIGSEGV"
+    assert row(result, "client-exit").message == "the client was killed by SIGSEGV"
     assert row(result, "client-exit").status is CheckStatus.FAILURE
 
 

@@ -309,7 +309,7 @@ SCENARIO = (
 )
 DOCTOR = ("doctor", "--to", STATELESS)
 IN_OTHER_WORDS = {
-    ("conformance", "batch"): "messages come in an array",
+    ("conformance", "batch"): "the server sent messages in an array",
     ("conformance", "string-id"): "id",
     ("conformance", "error-without-code"): "code",
     ("conformance", "unknown-content"): "video",

@@ -138,7 +138,7 @@ def test_a_second_launch_keeps_the_capture_of_the_first(tmp_path: Path) -> None:
     [
         (("serve",), "no server is named"),
         (("serve", "--scenario", "tools_cal"), "did you mean tools_call?"),
-        (("serve", "--scenario", "initialize", "--spec-version", "2026-07-28"), "is not for"),
+        (("serve", "--scenario", "initialize", "--spec-version", "2026-07-28"), "does not support"),
         (("serve", "--scenario", "tools_call", "--root", "."), "--root applies to the demo"),
         (("serve", "demo", "--scenario", "tools_call"), "more than one server is named"),
         (("serve", "demo", "--capture", "x"), "more than one server is named"),

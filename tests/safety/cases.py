@@ -87,7 +87,7 @@ class Case:
         return self.http_causes or self.causes if way == "http" else self.causes
 
 
-GONE = ("without an answer", "the connection broke", "closed the connection", "there is no result")
+GONE = ("without an answer", "the connection broke", "closed the connection", "did not answer")
 SILENT = ("no answer to", "did not answer", "was not answered", "within", "stopped after")
 STDIO: tuple[Way, ...] = ("stdio",)
 HTTP: tuple[Way, ...] = ("http",)
@@ -918,7 +918,10 @@ CASES: tuple[Case, ...] = (
 
 
 CLIENT_CASES: tuple[Case, ...] = (
-    Case("exits-at-once", "client", "exits before it connects", "client", "red", ("exit code 0",)),
+    Case(
+        "exits-at-once", "client", "exits before it connects", "client", "red",
+        ("exited with code 0",),
+    ),
     Case(
         "exits-with-code", "client", "exits with code 3 and a line on stderr", "client", "red",
         ("no such", "code 3"),
@@ -929,7 +932,7 @@ CLIENT_CASES: tuple[Case, ...] = (
     ),
     Case(
         "leaves-a-daemon", "client", "leaves a daemon behind that ignores SIGTERM", "client", "red",
-        ("exit code 0",),
+        ("exited with code 0",),
     ),
     Case("floods-stderr", "client", "writes to stderr without end", "client", "red", ("spam",)),
     Case(

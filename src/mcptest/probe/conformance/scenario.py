@@ -145,7 +145,7 @@ def judged(
     """Every check over what was seen; none is left out. With `strict`, what can't be tested
     fails."""
     for one in scenario.checks_in(revision, transport):
-        unseen = CheckFinding(one.silence, f"not seen: {one.description}", unseen=True)
+        unseen = CheckFinding(one.silence, f"not observed: {one.description}", unseen=True)
         for finding in one.findings(seen) or [unseen]:
             fails = strict and finding.status is CheckStatus.UNTESTABLE
             yield one.row(replace(finding, status=CheckStatus.FAILURE) if fails else finding)

@@ -147,9 +147,9 @@ def scenario_named(side: Side, name: str) -> Scenario[Any]:
         if name in (found := _scenarios_of(side, file)):
             return found[name]
     if name in (missing := not_offered(side)):
-        raise UsageError(f"the scenario {name} can't be run: {missing[name]}")
+        raise UsageError(f"cannot run the scenario {name}: {missing[name]}")
     near = nearest(name, tuple(scenario_table(side)))
-    hint = f"did you mean {near}?" if near else "mcptest conformance list shows all of them"
+    hint = f"did you mean {near}?" if near else "list them with mcptest conformance list"
     raise UsageError(f"unknown scenario: {name}", hint=hint)
 
 

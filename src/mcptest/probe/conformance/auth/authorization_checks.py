@@ -185,9 +185,9 @@ def identified(request: Visited) -> Identified:
     try:
         pair = base64.b64decode(encoded.strip(), validate=True).decode()
     except (binascii.Error, ValueError):
-        return Identified(BASIC, problem="what follows Basic is not base64 of text")
+        return Identified(BASIC, problem="the Basic credentials are not valid base64")
     client_id, colon, secret = pair.partition(":")
-    problem = "" if colon else "there is no colon between client id and secret"
+    problem = "" if colon else "the Basic credentials have no colon between client id and secret"
     return Identified(BASIC, unquote_plus(client_id), unquote_plus(secret), problem)
 
 
@@ -227,7 +227,7 @@ def _token_requested(auth: AuthFlow) -> Findings:
         if kind != "authorization_code":
             problem = f"grant_type is {shown(kind)}, not authorization_code"
         elif code not in given:
-            problem = f"the code {shown(code)} was never given"
+            problem = f"the client sent the code {shown(code)}, which was never issued"
         elif one.status != OK:
             problem = f"the answer is {one.status}: {answer_of(one).get('error_description', '')}"
         yield verdict(problem, one)
@@ -237,7 +237,7 @@ def _proves_it(auth: AuthFlow) -> Findings:
     for asked, request in auth.by_code:
         challenge, verifier = asked.query.get("code_challenge"), request.form.get("code_verifier")
         if not challenge or not verifier:
-            yield bad("there is no challenge and verifier to compare", request)
+            yield bad("the client sent no challenge and verifier to compare", request)
             continue
         digest = hashlib.sha256(verifier.encode("utf-8", "surrogateescape")).digest()
         proves = base64.urlsafe_b64encode(digest).decode().rstrip("=") == challenge
@@ -249,10 +249,12 @@ def _makes_none_up(auth: AuthFlow) -> Findings:
     for one in auth.to_the_server:
         token = bearer_of(one)
         if token is not None:
-            yield expect(token in issued, "the bearer token is none that was given out", one)
+            yield expect(
+                token in issued, "the client sent a bearer token that was never issued", one
+            )
 
 
-_LEFT_OUT = "the resource parameter is missing: see the checks about that"
+_LEFT_OUT = "the resource parameter is missing, as other checks report"
 
 
 def _given(auth: AuthFlow) -> Iterator[tuple[Visited, str]]:
@@ -265,9 +267,9 @@ def _is_canonical(auth: AuthFlow) -> Findings:
         problem = "has a fragment" if "#" in resource else ""
         try:
             parts = urlsplit(resource)
-            problem = problem if parts.scheme and parts.netloc else "is no absolute URI"
+            problem = problem if parts.scheme and parts.netloc else "is not an absolute URI"
         except ValueError:
-            problem = "is no URI"
+            problem = "is not a URI"
         said = verdict(problem and f"{shown(resource)} {problem}", where)
         yield said if resource else skipped(_LEFT_OUT)
 
@@ -278,7 +280,9 @@ def _is_the_same(auth: AuthFlow) -> Findings:
         if not first or not second:
             yield skipped(_LEFT_OUT)
         else:
-            problem = f"authorized for {shown(first)}, the token is asked for {shown(second)}"
+            problem = (
+                f"the client authorized {shown(first)} but requested the token for {shown(second)}"
+            )
             yield expect(first == second, problem, request)
 
 
@@ -286,7 +290,7 @@ def _is_as_published(auth: AuthFlow) -> Findings:
     published = {answer_of(one).get("resource") for one in auth.of_the_resource}
     expected = " or ".join(map(shown, published))
     for where, resource in _given(auth) if published else ():
-        problem = f"{shown(resource)} is not the published {expected}, character by character"
+        problem = f"{shown(resource)} differs from the published {expected}"
         said = expect(resource in published, problem, where)
         yield said if resource else skipped(_LEFT_OUT)
 
@@ -294,11 +298,11 @@ def _is_as_published(auth: AuthFlow) -> Findings:
 # -- What particular scenarios are about -----------------------------------------------------------
 
 FIRST, MORE, OFFLINE = "mcp:basic", "mcp:write", "offline_access"
-_UNLISTED = f"{OFFLINE} is asked for, which the server does not list"
+_UNLISTED = f"the client requested {OFFLINE}, which the server does not list"
 _FOREIGN_RESOURCE = "https://attacker.example.com/mcp"
 _FORBIDDEN = 403
 Step: TypeAlias = Callable[[AuthFlow], Sequence[Visited]]
-_NEVER_READ_METADATA = "it did not get there: it never read the authorization server's metadata"
+_NEVER_READ_METADATA = "the client never read the authorization server metadata"
 
 
 def _stops_after(reached: Step, unreached: str, further: Step, problem: str) -> Judge[AuthFlow]:
@@ -319,7 +323,7 @@ def _leaves_alone(root: Step, read: Step, why: str) -> Judge[AuthFlow]:
     """What is at the root is not for a client that was told of another place."""
 
     def judge(auth: AuthFlow) -> Findings:
-        message = f"asked for at the root, although {why.format(plan=auth.plan)}"
+        message = f"the client requested it at the root, although {why.format(plan=auth.plan)}"
         yield from (bad(message, one) for one in root(auth))
         yield from map(good, read(auth))
 
@@ -341,9 +345,9 @@ def _in_order(seen: SeenSession, origin: str, places: tuple[str, ...]) -> CheckF
     latest = -1
     for path, first in zip(places, tried, strict=True):
         if not first:
-            problems.append(f"{path} was not tried")
+            problems.append(f"the client did not try {path}")
         elif first[0].place < latest:
-            problems.append(f"{path} was tried too late")
+            problems.append(f"the client tried {path} too late")
         latest = max([latest, *(one.place for one in first)])
     return verdict(problems, found)
 
@@ -364,16 +368,16 @@ def _asks_for(*wanted: str, which: slice = slice(None)) -> Judge[AuthFlow]:
 def _undefined_scope(authorization: Visited) -> str:
     scope = authorization.query.get("scope")
     asked = bool(scopes_of(authorization))
-    return f"scope is {shown(scope)}, and nobody spoke of scopes" if asked else ""
+    return f"scope is {shown(scope)}, although no scopes are defined" if asked else ""
 
 
 def _knows_when_it_is_enough(auth: AuthFlow) -> CheckFinding | None:
     attempts = auth.authorizations
     refused = any(one.status == _FORBIDDEN for one in auth.to_the_server)
     if attempts and not refused:
-        return missing("the client did not get there: no request of its was refused with 403")
+        return missing("the client sent no request that was rejected with 403")
     if len(attempts) > MOST_REFUSALS:
-        message = f"{len(attempts)} authorizations, expected {MOST_REFUSALS} at most"
+        message = f"the client authorized {len(attempts)} times; expected at most {MOST_REFUSALS}"
         return bad(message, attempts[MOST_REFUSALS], attempts=len(attempts))
     if attempts:
         return good(attempts[-1], attempts=len(attempts))
@@ -382,7 +386,7 @@ def _knows_when_it_is_enough(auth: AuthFlow) -> CheckFinding | None:
 
 def _may_ask_for_offline(auth: AuthFlow) -> Findings:
     for one in auth.authorizations:
-        chose_not_to = info(f"the client chose not to ask for {OFFLINE}")
+        chose_not_to = info(f"the client did not request {OFFLINE}, which is optional")
         yield good(one) if OFFLINE in scopes_of(one) else chose_not_to
 
 
@@ -417,13 +421,13 @@ def _identify_as(
 def _authenticates(auth: AuthFlow) -> Findings:
     answers = map(answer_of, auth.registrations)
     known = {(one.get("client_id"), one.get("client_secret", "")) for one in answers}
-    foreign = "client id and secret are not those of the registration"
+    foreign = "the client id and secret differ from the registered ones"
     return _identify_as(auth.token_requests, auth.plan.method, known, foreign)
 
 
 def _uses_what_it_was_given(auth: AuthFlow) -> Findings:
     known = {(auth.plan.client_id, auth.plan.client_secret)}
-    foreign = "client id {} and its secret are not those given"
+    foreign = "the client id {} and its secret differ from the given ones"
     return _identify_as(auth.token_requests, BASIC, known, foreign)
 
 
@@ -444,36 +448,38 @@ def _leaves_everything_behind(auth: AuthFlow) -> Findings:
     former = {one for one in named if isinstance(one, str)}
     for one in auth.only_at(SECOND_AS, auth.seen.visits):
         if former & {bearer_of(one), identified(one).secret}:
-            yield bad("a secret or token of the former authorization server is shown here", one)
+            yield bad("the client sent a secret or token of the old authorization server", one)
 
 
 def _not_of_the_former(where: Visited, client_id: str, known: set[object]) -> CheckFinding:
-    problem = f"client_id {shown(client_id)} is of the former authorization server"
+    problem = f"client_id {shown(client_id)} belongs to the old authorization server"
     return expect(client_id not in known, problem, where)
 
 
 def _keeps_credentials_to_itself(auth: AuthFlow) -> Findings:
     read = auth.of_the_resource
     if not read:
-        yield missing("it did not get there: it never read which authorization server it is")
+        yield missing("the client never read which authorization server applies")
         return
     for one in auth.authorizations:
         if one.query.get("client_id") == auth.plan.client_id:
-            yield bad(f"the client id is of {auth.plan.registered_with}, not of this server", one)
+            yield bad(
+                f"the client id belongs to {auth.plan.registered_with}, not to this server", one
+            )
     for one in auth.token_requests:
         who = identified(one)
         if auth.plan.client_id == who.client_id or auth.plan.client_secret == who.secret:
             yield bad(
-                f"the credentials are of {auth.plan.registered_with}, not of this server", one
+                f"the credentials belong to {auth.plan.registered_with}, not to this server", one
             )
     yield good(read[0])
 
 
 _RESPONSE_KEPT = _stops_after(
     lambda auth: auth.redirects[-1:],
-    "the client did not get there: it has no authorization response to look at",
+    "the client never received an authorization response",
     lambda auth: auth.token_requests,
-    "the code was used, although the response was to be thrown away",
+    "the client used the code of a response that it should discard",
 )
 
 
@@ -488,7 +494,7 @@ def _is_always_there(auth: AuthFlow) -> Findings:
     given = [one.place for one in auth.tokens_issued.values()]
     for one in auth.to_the_server:
         if given and one.place > given[0]:
-            problem = f"{one.method} without a bearer token, although the client has one"
+            problem = f"the client sent {one.method} without its bearer token"
             yield expect(bearer_of(one) is not None, problem, one)
 
 
@@ -496,7 +502,7 @@ def _is_not_in_queries(auth: AuthFlow) -> Findings:
     issued = auth.tokens_issued
     for one in auth.seen.visits if issued else ():
         values = {value for found in parse_qs(urlsplit(one.url).query).values() for value in found}
-        problem = f"the query of a {one.method} to {shown(one.path)} has the token in it"
+        problem = f"the client sent the token in the query of {one.method} {shown(one.path)}"
         yield expect(not values & issued.keys(), problem, one)
 
 
@@ -508,7 +514,7 @@ def _is_for_its_server(auth: AuthFlow) -> Findings:
         if one.stream in own:
             yield good(one)
         elif shown_here:
-            yield bad(f"the token is shown at {shown(one.origin + one.path)}", one)
+            yield bad(f"the client sent the token to {shown(one.origin + one.path)}", one)
 
 
 def _returns_where_it_said(auth: AuthFlow) -> Findings:
@@ -520,7 +526,7 @@ def _returns_where_it_said(auth: AuthFlow) -> Findings:
         if registered and first not in registered:
             problems.append(f"redirect_uri {shown(first)} was not registered")
         if second not in {None, first}:
-            problems.append(f"the code came to {shown(first)}, the token request says otherwise")
+            problems.append(f"the token request has another redirect_uri than {shown(first)}")
         yield verdict(problems, request)
 
 
@@ -536,9 +542,9 @@ def _sends_state(auth: AuthFlow) -> Findings:
     used: set[str] = set()
     for one in auth.authorizations:
         state = one.query.get("state", "")
-        problem = "the state was used before" if state in used else ""
+        problem = "the client reused a state" if state in used else ""
         if not state:
-            problem = "no state is sent, so the response can't be told from a forged one"
+            problem = "the client sent no state, so it cannot recognize a forged response"
         yield verdict(problem, one, mild=True)
         used.add(state)
 
@@ -546,7 +552,7 @@ def _sends_state(auth: AuthFlow) -> Findings:
 def _throws_foreign_state_away(auth: AuthFlow) -> Findings:
     redirects = auth.redirects
     if redirects and not any(one.query.get("state") for one in redirects):
-        yield skipped("the client sends no state, so it has nothing to compare")
+        yield skipped("the client sent no state, so it has nothing to compare")
         return
     for row in _stops(auth):
         only_recommended = row.status is CheckStatus.FAILURE and redirects
@@ -557,7 +563,8 @@ JUDGES: dict[str, Judge[AuthFlow]] = {
     "prm-pathbased-requested": lambda auth: map(good, auth.of_the_resource),
     "authorization-server-metadata": lambda auth: map(good, auth.of_the_issuer),
     "client-registration": each(
-        "registrations", lambda one: "" if one.status == CREATED else "the body is no JSON object"
+        "registrations",
+        lambda one: "" if one.status == CREATED else "the body is not a JSON object",
     ),
     "sep-837-application-type-present": each("registrations", _unnamed_application_type),
     "authorization-request": each("authorizations", _authorization_problems),
@@ -589,15 +596,15 @@ JUDGES: dict[str, Judge[AuthFlow]] = {
     ),
     "resource-mismatch-rejected": _stops_after(
         lambda auth: auth.of_the_resource,
-        "it did not get there: it never read the metadata of the resource",
+        "the client never read the protected resource metadata",
         lambda auth: auth.authorizations + auth.token_requests,
-        f"went on for {_FOREIGN_RESOURCE}, which is not this server",
+        f"the client continued with {_FOREIGN_RESOURCE}, which is not this server",
     ),
     "sep-2468-client-validate-metadata-issuer": _stops_after(
         lambda auth: auth.of_the_issuer,
         _NEVER_READ_METADATA,
         lambda auth: auth.registrations + auth.authorizations + auth.token_requests,
-        f"uses an endpoint of metadata whose issuer is {FOREIGN_ISSUER}",
+        f"the client used an endpoint from metadata of the issuer {FOREIGN_ISSUER}",
     ),
     "prm-discovery-order": lambda auth: _in_order(auth.seen, MCP, RESOURCE_PLACES),
     "metadata-discovery-order": lambda auth: _in_order(auth.seen, AS, ISSUER_PLACES),
@@ -636,10 +643,10 @@ JUDGES: dict[str, Judge[AuthFlow]] = {
         lambda auth: auth.of_the_issuer,
         _NEVER_READ_METADATA,
         lambda auth: auth.authorizations + auth.token_requests,
-        "goes on, although the authorization server does not say that it has PKCE",
+        "the client continued, although the authorization server does not declare PKCE",
     ),
 }
-_USES_TOOL = " The client is expected to list the tools and to call `test-tool`."
+_USES_TOOL = " The client should list the tools and call `test-tool`."
 
 
 def completed(entry: Obj) -> Obj:

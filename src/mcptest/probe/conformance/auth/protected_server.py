@@ -165,7 +165,7 @@ class AuthorizationServer:
         except (ValueError, RecursionError):
             asked = None
         if not isinstance(asked, dict):
-            _refuse(visit, "invalid_client_metadata", "the body is no JSON object")
+            _refuse(visit, "invalid_client_metadata", "the body is not a JSON object")
             return
         client: Obj = {
             **asked,
@@ -206,7 +206,7 @@ class AuthorizationServer:
             text = visit.body.decode()
             form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
         except ValueError:
-            _refuse(visit, "invalid_request", "the body is no form")
+            _refuse(visit, "invalid_request", "the body is not a form")
             return
         if form.get("grant_type") != "authorization_code":
             _refuse(visit, "unsupported_grant_type", "only authorization_code is served here")
@@ -327,7 +327,7 @@ class ProtectedServer(Conforming):
         if not self.plan.moves:
             return False
         if not self._has_moved:
-            self.stage.note("from now on another authorization server is named, on purpose")
+            self.stage.note("names another authorization server from now on, on purpose")
             self._has_moved = True
             return False
         return grant.origin != self.plan.origins[-1]

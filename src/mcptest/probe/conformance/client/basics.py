@@ -42,7 +42,7 @@ def _initializes(seen: SeenSession) -> Findings:
         version = said.params.get("protocolVersion")
         problems = []
         if not isinstance(version, str) or version not in known:
-            problems.append(f"protocolVersion is {shown(version)}, which is no revision")
+            problems.append(f"protocolVersion is {shown(version)}, which is not a revision")
         problems += [
             f"clientInfo.{key} is missing"
             for key in ("name", "version")
@@ -101,7 +101,7 @@ class AskingWithDefaults(Conforming):
 
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         if not declares_forms(self.declared(call)):
-            self.text(call, "nothing is asked of a client that declares no elicitation")
+            self.text(call, "sends no elicitation to a client that does not declare it")
             return
         schema = {"type": "object", "properties": self.fields, "required": []}
         params = {"message": "Please accept what is filled in", "requestedSchema": schema}
@@ -113,17 +113,17 @@ def _applies_default(field: str, fits: Callable[[Any], bool]) -> Judge[SeenSessi
 
     def judge(seen: SeenSession) -> Findings:
         if seen.requests("initialize") and not seen.declares(declares_forms):
-            yield untestable("the client declares no elicitation, so it is asked nothing")
+            yield untestable("the client does not declare elicitation, so it was asked nothing")
         for said in seen.answers(_ASKED)[:1]:
             action = inside(said.value, "result", "action")
             content = object_in(said.value, "result", "content")
             given = f"{field} is {shown(content[field]) if field in content else 'missing'}"
             if action in {"decline", "cancel"}:
                 yield untestable(
-                    f"the elicitation was answered with {action}, so no defaults were seen"
+                    f"the client answered the elicitation with {action}, so it showed no defaults"
                 )
             elif action != "accept":
-                yield bad("the elicitation was not accepted", said)
+                yield bad("the client did not accept the elicitation", said)
             elif field not in content or not fits(content[field]):
                 yield bad(f"{given}; its default is {shown(default)}", said)
             else:
@@ -189,7 +189,7 @@ def _reconnects(seen: SeenSession) -> CheckFinding:
     if ended is None:
         return missing("the client did not call test_reconnection")
     if not visits:
-        return bad("the client did not come back with a GET after the stream had ended")
+        return bad("the client did not reconnect with a GET after the stream ended")
     return good(visits[0])
 
 
@@ -198,7 +198,7 @@ def _waits_as_asked(seen: SeenSession) -> CheckFinding | None:
     if ended is None or not visits:
         return None
     waited = (visits[0].t - ended) * 1000
-    problem = f"came back after {waited:.0f} ms; retry asked for {RETRY_MS}"
+    problem = f"the client reconnected after {waited:.0f}ms; expected at least {RETRY_MS}ms"
     early = waited < RETRY_MS - EARLY_BY_MS
     return verdict(problem if early else "", visits[0], waited_ms=round(waited))
 
@@ -209,7 +209,7 @@ def _says_where_it_was(seen: SeenSession) -> Findings:
         if visit.headers.get("last-event-id"):
             yield good(visit)
         else:
-            yield warned("the GET has no Last-Event-ID, so nothing can be resumed", visit)
+            yield warned("the GET has no Last-Event-ID, so the stream cannot be resumed", visit)
 
 
 SCRIPTS = {

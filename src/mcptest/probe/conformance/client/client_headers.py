@@ -44,12 +44,12 @@ class RefusingOnce(Conforming):
             super().request(call)
             return
         self._refused = True
-        self.stage.note("the first request is refused with -32022 on purpose")
+        self.stage.note("rejects the first request with -32022 on purpose")
         header = call.visit.headers.get(_VERSION_HEADER) if call.visit else None
         requested = header or call.meta.get(PROTOCOL_VERSION) or ""
         call.error(
             UNSUPPORTED_VERSION,
-            "this version is not spoken here",
+            "this version is not supported",
             {"supported": [self.stage.revision.wire_version], "requested": str(requested)},
             status=400,
         )
@@ -85,22 +85,22 @@ def _header_equals_meta(seen: SeenSession) -> Findings:
     for said in seen.requests():
         header, version = said.header(_VERSION_HEADER), said.meta.get(PROTOCOL_VERSION)
         if header is None or version is None:
-            yield skipped("header or _meta is missing: see the checks about these")
+            yield skipped("the header or _meta is missing, as other checks report")
         else:
-            problem = f"the header says {shown(header)}, _meta says {shown(version)}"
+            problem = f"the header has {shown(header)}, but _meta has {shown(version)}"
             yield expect(header == version, problem, said)
 
 
 def _retries(seen: SeenSession) -> Findings:
     requests, wanted = seen.requests(), seen.revision.wire_version
     if len(requests) == 1:
-        yield warned("the client gave up where it was offered a version that it may speak")
+        yield warned("the client gave up, although it was offered a version")
     for said in requests[1:2]:
         named, header = said.meta.get(PROTOCOL_VERSION), said.header(_VERSION_HEADER)
         if named == wanted and header in {wanted, None}:
             yield good(said)
         else:
-            yield warned(f"the next request does not name the version that was offered, {wanted}")
+            yield warned(f"the next request does not have the offered version {wanted}")
 
 
 def _declares(capability: str) -> Judge[SeenSession]:
@@ -116,7 +116,7 @@ def _declares(capability: str) -> Judge[SeenSession]:
             if seen.mode == "strict":
                 yield bad(f"no request declares {capability} (strict)", said)
             else:
-                yield skipped(f"{capability} is optional, and not declared")
+                yield skipped(f"{capability} is optional and not declared")
 
     return lambda seen: worst(judge(seen))
 
@@ -177,7 +177,7 @@ def _decoded_problem(header: str, sent: str | None, wanted: Any, where: str = "b
     try:
         plain = decode_header_value(sent or "")
     except ValueError as error:
-        return f"{header} can't be decoded: {error}"
+        return f"cannot decode {header}: {error}"
     return "" if plain == wanted else f"{header} is {shown(plain)}, the {where} {shown(wanted)}"
 
 
@@ -221,7 +221,7 @@ def _param_problem(call: SeenMessage, header: str, arguments: Obj) -> str:
         return f"{full} is missing"
     problem = _decoded_problem(full, sent, wanted, "argument is")
     if not problem and wanted is not None and encode_header_value(wanted) != wanted == sent:
-        return f"{full} is sent as it is; {shown(wanted)} needs Base64"
+        return f"{full} is not encoded, but {shown(wanted)} needs base64"
     return problem
 
 
@@ -234,7 +234,7 @@ def _not_mirrored(call: SeenMessage, argument: str, name: str) -> CheckFinding:
         if header.startswith("mcp-param-")
         and header.removeprefix("mcp-param-").replace("-", "").replace("_", "") == bare
     ]
-    return verdict([f"{one} mirrors an argument without annotation" for one in found], call, name)
+    return verdict([f"{one} repeats an argument without annotation" for one in found], call, name)
 
 
 def _omits_null(seen: SeenSession) -> Findings:
@@ -264,9 +264,9 @@ def _drops(reason: str) -> Judge[SeenSession]:
             calls = seen.calls(f"invalid_{name}")
             row_name = f"ClientRejectsInvalidTool_invalid_{name}"
             if calls:
-                yield bad(f"invalid_{name} was called", calls[0], row_name)
+                yield bad(f"the client called invalid_{name}", calls[0], row_name)
             elif not seen.calls("valid_tool"):
-                yield missing("no tool was called at all, which drops nothing", name=row_name)
+                yield missing("the client called no tool at all", name=row_name)
             else:
                 yield good(name=row_name)
 

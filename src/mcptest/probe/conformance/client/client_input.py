@@ -67,7 +67,7 @@ class Retrying(Conforming):
         elif name == UNRELATED or "inputResponses" in call.params:
             self.text(call, f"{name} is done")
         elif name in {ECHO, NO_STATE} and not declares_forms(self.declared(call)):
-            self.text(call, "nothing is asked of a client that declares no elicitation")
+            self.text(call, "sends no elicitation to a client that does not declare it")
         elif name in {ECHO, NO_STATE}:
             asking: Obj = {"resultType": "input_required", "inputRequests": {"confirm": _QUESTION}}
             if name == ECHO:
@@ -101,16 +101,16 @@ def _each_retry(
         if pairs:
             yield from starmap(judge, pairs)
         elif not any(declares_forms(declared_on(call)) for call in calls):
-            yield untestable("the client declares no elicitation, so it is asked nothing")
+            yield untestable("the client does not declare elicitation, so it was asked nothing")
         else:
-            yield bad(f"the client did not call {tools[0]} again with its answer", calls[0])
+            yield bad(f"the client did not call {tools[0]} again with its input", calls[0])
 
     return judged
 
 
 def _state_comes_back(first: SeenMessage, again: SeenMessage) -> CheckFinding:
     state = again.params.get("requestState")
-    problem = f"requestState came back as {shown(state)}"
+    problem = f"the client returned requestState as {shown(state)}"
     return expect(state == STATE, problem, again, sent=STATE, received=state)
 
 
@@ -122,7 +122,8 @@ def _another_id(first: SeenMessage, again: SeenMessage) -> CheckFinding:
 
 
 def _no_state_invented(first: SeenMessage, again: SeenMessage) -> CheckFinding:
-    problem = f"requestState {shown(again.params.get('requestState'))} was never given"
+    state = shown(again.params.get("requestState"))
+    problem = f"the client sent requestState {state}, which it never received"
     return expect("requestState" not in again.params, problem, again)
 
 
@@ -136,10 +137,10 @@ def _complete_by_default(seen: SeenSession) -> CheckFinding:
     calls = seen.need_calls(NO_TYPE)
     again = [call for call in calls if "inputResponses" in call.params]
     if again:
-        return bad("a result without resultType was taken for an unfinished one", again[0])
+        return bad("the client treated a result without resultType as incomplete", again[0])
     if seen.ended is not None and not seen.ended.well:
         return skipped(
-            "the client gave up, which it may: only servers of older revisions leave it out"
+            "the client gave up, which is allowed: only servers of older revisions omit resultType"
         )
     return good(calls[0])
 
@@ -239,10 +240,10 @@ class Probing(Conforming):
             not self.stage.asks_for_capabilities
             or probe.declared(self.declared(call)) is self.illegally
         ):
-            self.text(call, f"{probe.name} is not asked for here")
+            self.text(call, f"{probe.name} is not requested here")
         else:
             if self.illegally:
-                self.stage.note(f"asks for {probe.name}, which was not declared, on purpose")
+                self.stage.note(f"requests {probe.name}, which was not declared, on purpose")
             (self._ask_back if self.stage.stateless else self._ask_now)(call, probe)
 
     def _ask_back(self, call: ScriptedCall, probe: CapabilityProbe) -> None:
@@ -263,7 +264,7 @@ class Probing(Conforming):
         identifier = message.get("id")
         if isinstance(identifier, str) and identifier.startswith(ALIVE):
             waiting = identifier.removeprefix(ALIVE)
-            self.stage.after(PATIENCE, lambda: self.settle(waiting, "no answer came"))
+            self.stage.after(PATIENCE, lambda: self.settle(waiting, "the client did not answer"))
         else:
             super().answered(message)
 
@@ -324,40 +325,43 @@ def _honours(seen: SeenSession, probe: CapabilityProbe) -> Findings:
     elif seen.mode == "strict":
         yield bad(f"{probe.name} is not declared (strict)", seen.requests()[0])
     elif seen.mode == "probe" and probe.name in seen.claims:
-        yield bad(f"the client is said to support {probe.name}, and does not declare it")
+        yield bad(f"the client should support {probe.name}, but does not declare it")
     else:
-        yield skipped(f"{probe.name} is optional, and not declared")
+        yield skipped(f"{probe.name} is optional and not declared")
 
 
 def _fulfilled(seen: SeenSession, probe: CapabilityProbe) -> Findings:
     asked = list(asked_for(seen, probe))
     if not asked and seen.calls(probe.tool):
-        yield skipped(f"the call of {probe.tool} itself does not declare it, so it was not asked")
-    elif not asked:
-        yield missing(
-            f"{probe.name} is declared, but {probe.tool} was not called, so it was not asked"
+        yield skipped(
+            f"the call to {probe.tool} does not declare it, so the server did not request it"
         )
+    elif not asked:
+        yield missing(f"{probe.name} is declared, but the client did not call {probe.tool}")
     for where, answer, said in asked:
         result = said if isinstance(said, dict) else None
         if result is not None and probe.answers(result):
             yield good(answer)
         elif inside(result, "action") == "cancel":
-            yield untestable("the elicitation was answered with cancel, which shows nothing")
+            yield untestable("the client cancelled the elicitation, which proves nothing")
         elif answer is None:
-            yield bad(f"{probe.name} is declared, and a request for it got no answer", where)
+            yield bad(f"the client declares {probe.name}, but did not answer a request", where)
         else:
             refusal = answer.value.get("error", result)
-            yield bad(f"{probe.name} is declared, and refused: {shown(refusal)}", answer)
+            yield bad(
+                f"the client declares {probe.name}, but rejected a request: {shown(refusal)}",
+                answer,
+            )
 
 
 def _on_every_request(seen: SeenSession) -> Findings:
     if seen.revision.era is not Era.STATELESS:
-        yield skipped("said once, in initialize")
+        yield skipped("declared once, in initialize")
         return
     for said in seen.requests():
         declared = said.meta.get(CLIENT_CAPABILITIES)
         if not isinstance(declared, dict):
-            yield bad(f"{said.method} does not say what the client can do, not even {{}}", said)
+            yield bad(f"{said.method} has no client capabilities, not even {{}}", said)
             return
     for said in seen.requests()[:1]:
         yield good(said)
@@ -366,20 +370,20 @@ def _on_every_request(seen: SeenSession) -> Findings:
 def _keeps_quiet(seen: SeenSession, probe: CapabilityProbe) -> Findings:
     """Of the illegal scenario: what is not declared is not fulfilled either."""
     if seen.mode != "probe":
-        yield skipped("only --capabilities probe asks for what is not declared")
+        yield skipped("only --capabilities probe requests undeclared capabilities")
         return
     if seen.declares(probe.declared):
-        yield skipped(f"{probe.name} is declared; the other scenario asks for it")
+        yield skipped(f"{probe.name} is declared, so the other scenario tests it")
         return
     asked = list(asked_for(seen, probe))
     if not asked and any(True for other in PROBES for _ in asked_for(seen, other)):
-        yield skipped("the client gave up when it was asked for something else")
+        yield skipped("the client gave up at another request")
     elif not asked:
-        yield missing(f"the client did not call {probe.tool}, so it could not be asked")
+        yield missing(f"the client did not call {probe.tool}, so the server could not request it")
     proves = probe.proves or probe.answers
     for where, answer, said in asked:
         if proves(object_in(said)):
-            yield bad(f"{probe.name} was fulfilled without being declared", answer)
+            yield bad(f"the client fulfilled {probe.name} without declaring it", answer)
         else:
             yield good(where)
 

@@ -70,7 +70,7 @@ def judge_client(
         return JudgedClient(rows, why if failed else "")
     own = tuple(judged(scenario, seen, seen.revision, seen.transport))
     how = partial(_exit, scenario.client_may_fail, timeout)
-    about = "the client ends by itself, in time, and with exit code 0"
+    about = "the client exits on its own, in time, and with code 0"
     on_any = [
         check.row(finding)
         for check in (*_ON_ANY_CLIENT, ScenarioCheck(CLIENT_EXIT, about, judge=how))
@@ -92,15 +92,15 @@ def _unreached(
         return ""
     sent = [one.method for one in seen.sent if one.method]
     if not seen.launched:
-        parts = ["the client did not launch the server"]
+        parts = ["the client did not start the server"]
     elif not sent:
         trouble = next((one for one in seen.records if isinstance(one, Trouble)), None)
         instead = "" if trouble is None else show(trouble.detail, 200)
         parts = [f"the client sent no message: {instead}" if trouble else "the client sent nothing"]
     else:
-        parts = [unseen[0].message, f"the last that it sent was {show(sent[-1], 80)}"]
+        parts = [unseen[0].message, f"its last message was {show(sent[-1], 80)}"]
     if seen.ended is not None:
-        parts.append(_how_it_ended(seen, timeout) or "it ended with exit code 0")
+        parts.append(_how_it_ended(seen, timeout) or "it exited with code 0")
     lines = [line.strip() for line in seen.stderr.splitlines() if any(map(str.isalpha, line))]
     parts += [f"its stderr ends: {show(' | '.join(lines[-_TAIL:]), 400)}"] if lines else []
     return "; ".join(parts)
@@ -124,7 +124,7 @@ def _rows_by_rules(seen: SeenSession) -> Iterator[CheckResult]:
 
 def _launched(seen: SeenSession) -> CheckFinding | None:
     why = (
-        "no launch of the server was seen; its command is in the last arguments and, "
+        "the client did not start the server; its command is in the last arguments and, "
         "as a JSON array, in MCP_CONFORMANCE_SERVER_COMMAND"
     )
     return None if seen.launched else bad(why)
@@ -138,7 +138,7 @@ def _spoke(seen: SeenSession) -> CheckFinding | None:
     if spoke or not seen.launched:
         return None
     over_stdio = seen.transport == "stdio"
-    did = "launched the server and sent it nothing" if over_stdio else "sent no request"
+    did = "started the server and sent nothing" if over_stdio else "sent no request"
     return bad(f"the client {did}: nothing could be observed")
 
 
@@ -146,7 +146,7 @@ def _complete(seen: SeenSession) -> CheckFinding | None:
     """What was not kept was not judged: that is never passed over."""
     dropped = sum(record.dropped for record in seen.records if isinstance(record, Closed))
     if dropped:
-        return bad(f"{dropped} records were too many to be kept, and could not be judged")
+        return bad(f"{dropped} records exceeded the limit and were not judged")
     return warned(f"the capture could not be written: {seen.unwritten}") if seen.unwritten else None
 
 
@@ -159,16 +159,14 @@ def _exit(may_fail: bool, timeout: float, seen: SeenSession) -> CheckFinding | N
         return info(message)
     if ended.signal is not None or ended.timed_out or (ended.code != 0 and not may_fail):
         return bad(message)
-    fine = f"exit code {ended.code} is fine here: the right thing was to give up"
+    fine = f"exit code {ended.code} is correct here, because the client had to give up"
     return CheckFinding(CheckStatus.SUCCESS, fine if ended.code != 0 else "")
 
 
 _ON_ANY_CLIENT = (
-    ScenarioCheck(
-        "server-launched", "the client launches the server that it was given", judge=_launched
-    ),
+    ScenarioCheck("server-launched", "the client starts the given server", judge=_launched),
     ScenarioCheck("client-spoke", "the client talks to the server", judge=_spoke),
-    ScenarioCheck("capture-complete", "all that went over the wire is kept", judge=_complete),
+    ScenarioCheck("capture-complete", "the capture is complete", judge=_complete),
 )
 
 
@@ -181,9 +179,9 @@ def _how_it_ended(seen: SeenSession, timeout: float) -> str:
             "--timeout gives it longer"
         )
     if seen.was_settled:
-        return "the client stayed after all was done, and was ended"
+        return "the client kept running after the scenario and was stopped"
     if ended.signal is not None:
-        return f"the client was ended by {signal_name(ended.signal)}"
+        return f"the client was killed by {signal_name(ended.signal)}"
     return "" if ended.code == 0 else f"the client exited with code {ended.code}"
 
 
@@ -254,7 +252,7 @@ def _shape_row(broken: list[tuple[Rule, Finding]]) -> CheckResult:
     return CheckResult(
         id=WIRE_SCHEMA,
         name="WireSchemaValid",
-        description="every message of the client has the shape that the revision asks for",
+        description="every message of the client conforms to the revision",
         status=CheckStatus.FAILURE if failed else CheckStatus.SUCCESS,
         message=show(message, 600),
         record=first.record if first else None,
@@ -291,14 +289,14 @@ def speaks_only(seen: SeenSession) -> str:
     why = ""
     if Era.HANDSHAKE not in eras and first and not on_their_own:
         proposed = show(str(first[0].params.get("protocolVersion")), 40)
-        why = f"the client speaks only {proposed}: it begins with initialize"
+        why = f"the client supports only {proposed}: it starts with initialize"
     elif Era.STATELESS not in eras and on_their_own and not first:
         spoken = show(str(on_their_own[0].meta.get(PROTOCOL_VERSION, Revision.V2026_07_28)), 40)
-        why = f"the client speaks only {spoken}: it does not fall back to initialize"
+        why = f"the client supports only {spoken}: it does not fall back to initialize"
     elif first:
         why = _left(seen, first[-1])
     offered = ", ".join(one.value for one in seen.offered)
-    return f"{why}. The server speaks {offered} here" if why else ""
+    return f"{why}. The server uses {offered} here" if why else ""
 
 
 def was_denied(seen: SeenSession) -> bool:
@@ -318,6 +316,6 @@ def _left(seen: SeenSession, first: SeenMessage) -> str:
             goes_on = any(one.place > answer.place and one.method for one in seen.sent)
             if agreed == proposed or revision_of_wire(agreed) is None or goes_on:
                 return ""
-            why = f"it proposed that, was answered with {agreed}, and left"
-            return f"the client speaks only {show(str(proposed), 40)}: {why}"
+            why = f"it proposed that, got {agreed}, and disconnected"
+            return f"the client supports only {show(str(proposed), 40)}: {why}"
     return ""

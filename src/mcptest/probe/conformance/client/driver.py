@@ -65,5 +65,5 @@ def driver_named(name: str) -> Driver:
         return table[name]
     near = [one for one in table if name and name.lower() in one]
     near = near or close_matches(name.lower(), table, 3, 0.6)
-    hint = f"did you mean {' or '.join(near)}?" if near else "--list shows all of them"
-    raise UsageError(f"there is no driver {name!r}", hint=hint)
+    hint = f"did you mean {' or '.join(near)}?" if near else "list them with --list"
+    raise UsageError(f"unknown driver: {name!r}", hint=hint)

@@ -65,7 +65,7 @@ def goes_on(seen: SeenSession) -> CheckFinding:
 def _asked_once(seen: SeenSession) -> CheckFinding | None:
     """The call was not made again behind the user's back."""
     calls = seen.calls(GoingWrong.wrong)
-    problem = f"the tool was called {len(calls)} times; it is not known to be safe"
+    problem = f"the client called the tool {len(calls)} times, although it is not marked safe"
     return expect(not calls[1:], problem, calls[:2][-1]) if calls else None
 
 
@@ -80,7 +80,7 @@ class AnsweringTwice(GoingWrong):
 
 class AnsweringNobody(GoingWrong):
     def go_wrong(self, call: ScriptedCall) -> None:
-        self.stage.note("answers an id that nobody used, on purpose")
+        self.stage.note("answers an unknown id on purpose")
         call.begin_stream()
         for identifier in ("nobody-has-this-id", 987_654_321, None):
             call.send({"jsonrpc": "2.0", "id": identifier, "result": {"resultType": "complete"}})
@@ -94,7 +94,7 @@ class AnsweringWithAnError(GoingWrong):
 
 class AnsweringWithBrokenJson(GoingWrong):
     def go_wrong(self, call: ScriptedCall) -> None:
-        self.stage.note("sends what is no JSON before the answer, on purpose")
+        self.stage.note("sends invalid JSON before the response on purpose")
         call.begin_stream()
         call.send(b'{"jsonrpc": "2.0", "method": ')
         self.text(call, "the right answer")
@@ -111,7 +111,7 @@ class AnsweringHuge(GoingWrong):
 
 class CuttingOff(GoingWrong):
     def go_wrong(self, call: ScriptedCall) -> None:
-        self.stage.note("cuts the connection before the answer, on purpose")
+        self.stage.note("breaks the connection before the response on purpose")
         call.cut()
 
 
@@ -126,7 +126,7 @@ def _http_error_is_no_end(seen: SeenSession) -> CheckFinding | None:
     first = seen.calls(GoingWrong.wrong)
     again = [one for one in seen.requests("initialize") if first and one.place > first[0].place]
     if again:
-        return bad("the client began a new session because of a 500", again[0])
+        return bad("the client started a new session after HTTP 500", again[0])
     return good(first[0]) if first else None
 
 
@@ -149,14 +149,14 @@ class UnknownRequests(GoingWrong):
 def _refuses_the_unknown(seen: SeenSession) -> Findings:
     for said in seen.answers("unknown-1"):
         code = inside(said.value, "error", "code")
-        problem = f"an unknown method is refused with -32601, not {shown(code)}"
+        problem = f"the client answered an unknown method with {shown(code)}; expected -32601"
         yield expect(code == -32601, problem, said)
 
 
 def _answers_ping(seen: SeenSession) -> Findings:
     for said in seen.answers("ping-1"):
         fine = isinstance(said.value.get("result"), dict)
-        yield expect(fine, "ping is answered with an empty result", said)
+        yield expect(fine, "expected an empty result for ping", said)
 
 
 CURSORS = ("0", 'a b+/=?&"{}é\u202e ' + "x" * 4_000 + " ")
@@ -181,7 +181,7 @@ class Paging(Conforming):
         elif cursor == CURSORS[1]:
             page = {"tools": [plain_tool("last_page", "On page three")]}
         else:
-            call.error(-32602, "this cursor was never given", status=self.refused)
+            call.error(-32602, "this cursor was never sent", status=self.refused)
             return
         call.result(page)
 
@@ -193,7 +193,9 @@ def _reads_every_page(seen: SeenSession) -> CheckFinding | None:
     missing = [number for number, cursor in enumerate(CURSORS, 2) if cursor not in sent]
     if missing:
         pages = " and ".join(str(number) for number in missing)
-        return warned(f"page {pages} of 3 was not asked for", seen.requests("tools/list")[-1])
+        return warned(
+            f"the client did not request page {pages} of 3", seen.requests("tools/list")[-1]
+        )
     return good(seen.requests("tools/list")[-1])
 
 
@@ -201,9 +203,13 @@ def _leaves_cursors_alone(seen: SeenSession) -> Findings:
     sent = [said for said in seen.requests("tools/list") if "cursor" in said.params]
     for said in sent:
         cursor = said.params["cursor"]
-        yield expect(cursor in CURSORS, f"{shown(cursor)} was never given as a cursor", said)
+        yield expect(
+            cursor in CURSORS,
+            f"the client sent the cursor {shown(cursor)}, which it never received",
+            said,
+        )
     if not sent and seen.requests("tools/list"):
-        yield skipped("the client did not go beyond the first page")
+        yield skipped("the client did not read more than the first page")
 
 
 class AnsweringVersion(GoingWrong):
@@ -230,7 +236,7 @@ def _gives_up_or_speaks(seen: SeenSession) -> Findings:
     for said in seen.sent:
         allowed = said.method in {"", "notifications/cancelled"}
         if first and said.place > first[0].place and not allowed:
-            yield bad(f"{said.method} after a version that can't be known, 1999-12-31", said)
+            yield bad(f"the client sent {said.method} after the unknown version 1999-12-31", said)
             return
     for said in first[:1]:
         yield good(said)
@@ -242,7 +248,7 @@ def _sends_the_agreed_version(seen: SeenSession) -> Findings:
     for said in [one for one in seen.requests() if one.place > begins]:
         header = said.header("mcp-protocol-version")
         if header is None and seen.revision < Revision.V2025_06_18:
-            yield skipped(f"{agreed} has no such header")
+            yield skipped(f"{agreed} does not have this header")
             return
         yield expect(header == agreed, f"MCP-Protocol-Version is {shown(header)}", said)
 
@@ -253,7 +259,9 @@ def _falls_back(seen: SeenSession) -> CheckFinding | None:
     if initialized:
         return good(initialized[0], tried_first=bool(discovered))
     if discovered:
-        return bad("server/discover was refused, and initialize did not follow", discovered[0])
+        return bad(
+            "the client did not send initialize after server/discover was rejected", discovered[0]
+        )
     return None
 
 
@@ -270,7 +278,7 @@ class AnsweringTooLate(GoingWrong):
         super().notified(message)
         call, self._late = self._late, None
         if call is not None and message.get("method") == "notifications/cancelled":
-            self.stage.note("answers a request that was cancelled, as may happen")
+            self.stage.note("answers a cancelled request, which may happen")
             self.text(call, "too late")
         else:
             self._late = call
@@ -284,7 +292,7 @@ def _cancels(seen: SeenSession) -> Findings:
                 isinstance(one, StreamEnd) and one.stream == stream and not one.complete
                 for one in seen.records
             )
-            unclosed = "the stream of the call was not closed, which is how it would be cancelled"
+            unclosed = "the client did not close the stream of the call to cancel it"
             yield good() if closed else warned(unclosed)
             return
         for said in seen.sent:
@@ -293,7 +301,7 @@ def _cancels(seen: SeenSession) -> Findings:
                 problem = f"requestId is {shown(identifier)}, not the call's id"
                 yield expect(identifier == call.value.get("id"), problem, said)
                 return
-        yield warned("the call timed out, and the server was not told", call)
+        yield warned("the client did not cancel the call that timed out", call)
 
 
 _HOSTILE_NAMES = (

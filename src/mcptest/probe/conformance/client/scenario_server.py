@@ -104,7 +104,7 @@ def serve_scenario(
     if transport not in scenario.transports:
         other = "HTTP" if transport == "stdio" else "stdio"
         hint = f"use --transport {other.lower()}"
-        raise UsageError(f"scenario {scenario.name} is about {other}", hint=hint)
+        raise UsageError(f"scenario {scenario.name} applies to {other}", hint=hint)
     script, offered, loop = scenario.script(), offered_revisions(scenario, wanted), Loop()
     loop.stop_on_signals()
     with recorded(script, loop, capture and _free_place(capture)) as (tape, recorder):
@@ -204,13 +204,13 @@ def _free_place(wanted: Path) -> Path:
         except OSError as error:
             raise UsageError(f"can't write the capture {wanted}: {error.strerror}") from None
         return place
-    raise UsageError(f"there are {_MOST_LAUNCHES} captures beside {wanted} already")
+    raise UsageError(f"there are already {_MOST_LAUNCHES} captures beside {wanted}")
 
 
 def _announce(url: str, port_file: str | None, context: Mapping[str, Any]) -> None:
     sys.stderr.write(f"listening on {url}\n")
     if context:
-        sys.stderr.write(f"the client is to know: {json.dumps(context)}\n")
+        sys.stderr.write(f"context for the client: {json.dumps(context)}\n")
     sys.stderr.flush()
     if port_file is not None:
         port = url.removeprefix("http://").partition("/")[0].rpartition(":")[2]

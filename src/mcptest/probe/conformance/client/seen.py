@@ -238,6 +238,8 @@ def offered_revisions(scenario: Scenario[Any], wanted: Revision | None) -> tuple
         return tuple(sorted(scenario.revisions))
     if wanted not in scenario.revisions:
         known = ", ".join(str(one) for one in sorted(scenario.revisions))
-        raise UsageError(f"scenario {scenario.name} is not for {wanted}", hint=f"it is for {known}")
+        raise UsageError(
+            f"scenario {scenario.name} does not support {wanted}", hint=f"it supports {known}"
+        )
     older = (one for one in scenario.revisions if one.era is Era.HANDSHAKE and one <= wanted)
     return tuple(sorted({wanted, *older})) if wanted.era is Era.HANDSHAKE else (wanted,)

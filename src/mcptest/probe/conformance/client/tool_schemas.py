@@ -54,9 +54,9 @@ def _never_fetches(seen: SeenSession) -> CheckFinding:
     fetched = [one for one in seen.visits if one.path == CANARY]
     listed = seen.requests("tools/list")
     if fetched:
-        return bad(f"the address in $ref was fetched {len(fetched)} times", fetched[0])
+        return bad(f"the client fetched the address in $ref {len(fetched)} times", fetched[0])
     if not listed:
-        return missing("the client did not list the tools, so it never saw the address")
+        return missing("the client did not list the tools, so it never received the address")
     return good(listed[0])
 
 
@@ -84,9 +84,9 @@ def _survives(
             if received == wanted:
                 return good(call)
             if seen.revision < since:
-                return skipped(f"asked for since {since} only")
-            return bad(f"came back as {shown(received)} instead of {shown(wanted)}", call)
-        return skipped("the schema did not come back: see the check about that")
+                return skipped(f"required only since {since}")
+            return bad(f"the client returned {shown(received)}; expected {shown(wanted)}", call)
+        return skipped("the client did not return the schema, as another check reports")
 
     return judge
 

@@ -75,9 +75,9 @@ def _names(scene: Scene) -> CheckFinding:
         return bad(heard.without_result, heard)
     names = [tool.get("name") for tool in listed(heard.result.get("tools"))]
     if not names:
-        return info("no tools are listed", heard)
+        return info("the server lists no tools", heard)
     odd = [one for one in names if not (isinstance(one, str) and _NAME.fullmatch(one))]
-    problem = "is not 1 to 128 of A-Z a-z 0-9 _ . -"
+    problem = "does not have 1 to 128 characters of A-Z a-z 0-9 _ . -"
     return verdict((f"{show(str(one), 140)!r} {problem}" for one in odd), heard, mild=True)
 
 
@@ -88,11 +88,11 @@ def _order(scene: Scene) -> CheckFinding:
             return warned(heard.without_result, heard)
         orders.append([str(tool.get("name")) for tool in listed(heard.result.get("tools"))])
     if any(Counter(one) != Counter(orders[0]) for one in orders):
-        return untestable("other tools were listed each time; keep the set of tools as it is")
+        return untestable("the server listed different tools each time")
     if len(orders[0]) < 2:
         return info(f"{len(orders[0])} tools have no order")
     same = all(one == orders[0] for one in orders)
-    fault = "the same tools were listed in another order the next time"
+    fault = "the server listed the same tools in another order the next time"
     return expect(same, fault, scene["second"], mild=True)
 
 
@@ -112,7 +112,7 @@ def _completion_problems(result: Obj) -> Iterator[str]:
     if not isinstance(completion, dict):
         yield "the result has no completion object"
     elif not isinstance(completion.get("values"), list):
-        yield "completion.values is no array"
+        yield "completion.values is not an array"
 
 
 def _ask_all(stage: ScenarioStage) -> None:
@@ -134,8 +134,8 @@ def _hints(method: str, capability: str) -> Judge[Scene]:
             problems = (f"the result of {method} has no {one}" for one in missing)
             return verdict(heard.without_result or problems, heard)
         if method == "resources/read" and scene.offered.declares(capability):
-            return skipped("no resource is listed that could be read")
-        return untestable(f"declare the capability {capability}, and serve {method}")
+            return skipped("the server lists no readable resource")
+        return untestable(f"declare the capability {capability} and answer {method}")
 
     return judge
 
@@ -188,13 +188,13 @@ def _keeps(problems: Problems = lambda schema: (), *, only_stateless: bool = Fal
 
     def judge(scene: Scene) -> CheckFinding:
         if not scene.heard:
-            return bad("tools/list was not asked")
+            return bad("tools/list was not sent")
         heard = max(scene.heard.values(), key=lambda one: one.place)
         tool = _tool_on(heard, scene.fixture(TOOL))
         schema = None if tool is None else tool.get("inputSchema")
         if not isinstance(schema, dict):
-            unlisted = f"the tool {scene.fixture(TOOL)} is not listed"
-            why = unlisted if tool is None else "inputSchema is no object"
+            unlisted = f"the server does not list the tool {scene.fixture(TOOL)}"
+            why = unlisted if tool is None else "inputSchema is not an object"
             return bad(heard.without_result or why, heard)
         row = verdict(problems(schema), heard)
         excused = only_stateless and not scene.is_stateless and row.status is CheckStatus.FAILURE
@@ -250,7 +250,7 @@ def _has_block(
         blocks, unseen = _items(result, "content")
         block = next((one for one in blocks if one.get("type") == kind), None)
         if not block:
-            yield from unseen or [f"there is no content of type {kind}"]
+            yield from unseen or [f"the result has no content of type {kind}"]
             return
         lacking = (one for one in members if not block.get(one))
         yield from (f"the {called or kind} has no {one}" for one in lacking)
@@ -282,16 +282,16 @@ def _mixed_problems(result: Obj) -> Iterator[str]:
     kinds = {one.get("type") for one in blocks if isinstance(one.get("type"), str)}
     for kind in ("text", "image", "resource") if blocks else ():
         if kind not in kinds:
-            yield f"there is no content of type {kind}"
+            yield f"the result has no content of type {kind}"
 
 
 def _failure_problems(result: Obj) -> Iterator[str]:
     if result.get("isError") is not True:
-        yield "the result does not say isError: true"
+        yield "the result does not have isError: true"
     blocks, problems = _items(result, "content")
     yield from problems
     if blocks and not blocks[0].get("text"):
-        yield "the first block has no text that says what went wrong"
+        yield "the first block has no text that explains the error"
 
 
 def _with_progress(stage: ScenarioStage) -> None:
@@ -314,11 +314,13 @@ def _progress(scene: Scene) -> CheckFinding:
     if len(ours) < _AT_LEAST:
         more = len(notices) - len(ours)
         other = f", and {more} for another token" if more else ""
-        problems.append(f"{len(ours)} progress notifications came{other}, not at least {_AT_LEAST}")
+        problems.append(
+            f"the server sent {len(ours)} progress notifications{other}; expected {_AT_LEAST}"
+        )
     if len(numbers) < len(ours):
-        problems.append("a progress is no number")
+        problems.append("the server sent a progress that is not a number")
     if any(later < earlier for earlier, later in pairwise(numbers)):
-        problems.append(f"progress went back: {show(str(numbers[:10]), 100)}")
+        problems.append(f"progress decreased: {show(str(numbers[:10]), 100)}")
     return verdict(problems, heard)
 
 
@@ -334,7 +336,7 @@ def _logged(scene: Scene) -> CheckFinding:
     count = len(scene.notices("asked", LOG))
     problems = [scene["level"].without_result, heard.without_success]
     if count < _AT_LEAST:
-        problems.append(f"{count} log messages came, not at least {_AT_LEAST}")
+        problems.append(f"the server sent {count} log messages; expected at least {_AT_LEAST}")
     return verdict(problems, heard)
 
 
@@ -388,16 +390,16 @@ def _default_problems(wanted: Any, is_choice: bool) -> Problems:
     def problems(schema: Obj) -> Iterator[str]:
         choices = schema.get("enum")
         if is_choice and not isinstance(choices, list):
-            yield "enum is no array"
+            yield "enum is not an array"
         if "default" not in schema:
-            yield "there is no default"
+            yield "the field has no default"
             return
         given = schema["default"]
         # In JSON 1 is no true; in Python they are equal.
         if isinstance(given, bool) is not isinstance(wanted, bool) or given != wanted:
             yield f"default is {show(repr(given), 60)}, not {wanted!r}"
         if isinstance(choices, list) and given not in choices:
-            yield "the default is none of the choices"
+            yield "the default is not one of the choices"
 
     return problems
 
@@ -418,23 +420,23 @@ def _has_titles(options: Any) -> bool:
 
 def _untitled_single(schema: Obj) -> Iterator[str]:
     if not isinstance(schema.get("enum"), list):
-        yield "enum is no array"
-    yield from (f"it has {one} too" for one in ("oneOf", "enumNames") if schema.get(one))
+        yield "enum is not an array"
+    yield from (f"it also has {one}" for one in ("oneOf", "enumNames") if schema.get(one))
 
 
 def _titled_single(schema: Obj) -> Iterator[str]:
     if not _has_titles(schema.get("oneOf")):
-        yield "oneOf is no array of const and title"
+        yield "oneOf is not an array of const and title"
     if schema.get("enum"):
-        yield "it has enum too"
+        yield "it also has enum"
 
 
 def _legacy(schema: Obj) -> Iterator[str]:
     values, names = schema.get("enum"), schema.get("enumNames")
     if not isinstance(values, list):
-        yield "enum is no array"
+        yield "enum is not an array"
     if not isinstance(names, list):
-        yield "enumNames is no array"
+        yield "enumNames is not an array"
     elif isinstance(values, list) and len(names) != len(values):
         yield f"there are {len(values)} values and {len(names)} names"
 
@@ -442,24 +444,24 @@ def _legacy(schema: Obj) -> Iterator[str]:
 def _untitled_multi(schema: Obj) -> Iterator[str]:
     items = schema.get("items")
     if not isinstance(items, dict):
-        yield "items is no object"
+        yield "items is not an object"
         return
     yield from (f"items: {one}" for one in _type_problems(items, "string"))
     if not isinstance(items.get("enum"), list):
-        yield "items.enum is no array"
+        yield "items.enum is not an array"
     if items.get("anyOf"):
-        yield "items has anyOf too"
+        yield "items also has anyOf"
 
 
 def _titled_multi(schema: Obj) -> Iterator[str]:
     items = schema.get("items")
     if not isinstance(items, dict):
-        yield "items is no object"
+        yield "items is not an object"
         return
     if not _has_titles(items.get("anyOf")):
-        yield "items.anyOf is no array of const and title"
+        yield "items.anyOf is not an array of const and title"
     if items.get("enum"):
-        yield "items has enum too"
+        yield "items also has enum"
 
 
 _CHOICES: dict[str, tuple[str, str, Problems]] = {
@@ -480,7 +482,7 @@ def _first(result: Obj) -> tuple[Obj, list[str]]:
     _, missing = _items(result, "contents")
     first = {} if missing else result["contents"][0]
     if not isinstance(first, dict):
-        return {}, ["the first of contents is no object"]
+        return {}, ["the first item of contents is not an object"]
     return first, missing
 
 
@@ -501,29 +503,33 @@ def _from_template(result: Obj) -> Iterable[str]:
     text = first.get("text", "[binary]" if "blob" in first else None)
     if not isinstance(text, str):
         return ["the contents have neither text nor blob"]
-    return [] if FILLED_IN in text else [f"the contents do not show the value {FILLED_IN}"]
+    return [] if FILLED_IN in text else [f"the contents do not have the value {FILLED_IN}"]
 
 
 def _no_empty_contents(scene: Scene) -> CheckFinding:
     heard = scene.answered("asked")
     fine = heard.exchange.answer == "error" or listed(heard.result.get("contents"))
-    return expect(fine, "a resource that does not exist was answered with empty contents", heard)
+    return expect(
+        fine, "the server returned empty contents for a resource that does not exist", heard
+    )
 
 
 def _code(scene: Scene) -> CheckFinding:
     heard = scene.answered("asked")
     if heard.exchange.answer == "result":
-        return warned("a result came in place of an error", heard)
-    fault = f"the error's code is {show(str(heard.code), 20)}, not {_INVALID_PARAMS}"
+        return warned("the server returned a result instead of an error", heard)
+    fault = (
+        f"the server answered with error {show(str(heard.code), 20)}; expected {_INVALID_PARAMS}"
+    )
     return expect(heard.code == _INVALID_PARAMS, fault, heard, mild=True)
 
 
 def _data(scene: Scene) -> CheckFinding:
     heard = scene.answered("asked")
     if heard.exchange.answer != "error":
-        return bad("no error came", heard)
+        return bad("the server returned no error", heard)
     uri = heard.error_data.get("uri")
-    fault = f"data.uri of the error is {show(repr(uri), 120)}, not the URI that was asked for"
+    fault = f"data.uri of the error is {show(repr(uri), 120)}, not the requested URI"
     return expect(uri == NOWHERE, fault, heard, mild=True)
 
 
@@ -542,7 +548,7 @@ def _with_both(result: Obj) -> Iterator[str]:
     said = str(messages)
     for name, value in _ARGUMENTS.items():
         if messages and value not in said:
-            yield f"the value of {name} is not in the messages"
+            yield f"the messages do not have the value of {name}"
 
 
 def _with_content(kind: str, *members: str) -> Problems:

@@ -30,7 +30,7 @@ from mcptest.wire.envelope import decode
 from mcptest.wire.mcp_headers import is_legal_session_id
 
 _GONE = 404
-_NO_SESSION = "the server gave out no session id"
+_NO_SESSION = "the server issued no session id"
 _NOT_ALLOWED = 405
 
 
@@ -71,7 +71,7 @@ def _begun(scene: Scene) -> _Begun:
 def _problems_of_handshake(scene: Scene) -> Iterator[str]:
     begun = _begun(scene)
     if not isinstance(begun.result, dict):
-        yield "initialize was not answered with a result"
+        yield "the server did not answer initialize with a result"
         return
     named = begun.result.get("serverInfo")
     if not isinstance(begun.result.get("protocolVersion"), str):
@@ -82,14 +82,14 @@ def _problems_of_handshake(scene: Scene) -> Iterator[str]:
         yield "the result has no serverInfo with name and version"
     status = begun.initialized
     if status is not None and not _is_fine(status):
-        yield f"notifications/initialized was answered with HTTP {status}"
+        yield f"the server answered notifications/initialized with HTTP {status}"
 
 
 def _session_id(scene: Scene) -> CheckFinding:
     given = _begun(scene).session_id
     if given is None:
-        return info("the server gave out no session id, which is its choice")
-    fault = "the session id has characters outside of visible ASCII (0x21 to 0x7E)"
+        return info("the server issued no session id, which is optional")
+    fault = "the session id has characters outside visible ASCII (0x21 to 0x7E)"
     return expect(is_legal_session_id(given), fault)
 
 
@@ -112,7 +112,9 @@ def _of_session(judge: Callable[[Scene, _Begun], CheckFinding]) -> Judge[Scene]:
 @_of_session
 def _accepted(scene: Scene, begun: _Begun) -> CheckFinding:
     status = begun.initialized
-    return expect(_is_fine(status), f"notifications/initialized was answered with HTTP {status}")
+    return expect(
+        _is_fine(status), f"the server answered notifications/initialized with HTTP {status}"
+    )
 
 
 @_of_session
@@ -120,22 +122,24 @@ def _deleted(scene: Scene, begun: _Begun) -> CheckFinding:
     heard, after = scene["delete"], scene["after"]
     status = heard.status
     if status == _NOT_ALLOWED:
-        return skipped("the server does not let clients end sessions (HTTP 405)")
+        return skipped("the server does not allow clients to end sessions (HTTP 405)")
     if status == _GONE and after.status != _GONE:
-        fault = f"DELETE was answered with 404, yet the session still answers (HTTP {after.status})"
+        fault = f"DELETE got HTTP 404, but the session still works (HTTP {after.status})"
         return warned(fault, heard)
     if status is None:
         return bad(heard.silence, heard)
     fine = _is_fine(status) or status == _GONE
-    return expect(fine, f"DELETE was answered with HTTP {status}", heard, mild=True)
+    return expect(fine, f"the server answered DELETE with HTTP {status}", heard, mild=True)
 
 
 @_of_session
 def _stays_ended(scene: Scene, begun: _Begun) -> CheckFinding:
     ended, after = scene["delete"].status, scene["after"]
     if not _is_fine(ended) and not ended == after.status == _GONE:
-        return skipped(f"the session was not ended (DELETE gave HTTP {ended})")
-    fault = f"a request of the ended session was answered with HTTP {after.status}, not 404"
+        return skipped(f"the session did not end (DELETE got HTTP {ended})")
+    fault = (
+        f"the server answered a request in the ended session with HTTP {after.status}; expected 404"
+    )
     return expect(after.status == _GONE, fault, after)
 
 
@@ -146,7 +150,7 @@ def _is_fine(status: int | None) -> bool:
 def _empty(result: Obj) -> Iterator[str]:
     members = [str(name) for name in result if name != "_meta"]  # which any result may have
     if members:
-        yield f"the result is not empty: it has {', '.join(members[:5])}"
+        yield f"the result is not empty, it has {', '.join(members[:5])}"
 
 
 SCRIPTS: dict[str, ServerScript] = {

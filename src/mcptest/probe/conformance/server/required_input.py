@@ -159,7 +159,9 @@ def _asks(
             yield f"inputRequests has no {key}"
         if len(asked) < at_least:
             yield f"inputRequests has {len(asked)} members, not at least {at_least}"
-        yield from (f"no {one} is asked for" for one in methods if one not in _methods(heard))
+        yield from (
+            f"the server does not ask for {one}" for one in methods if one not in _methods(heard)
+        )
         if with_state and not isinstance(heard.result.get("requestState"), str):
             yield _NO_STATE
 
@@ -174,9 +176,9 @@ def _completes(member: str = "") -> Judge[Scene]:
     def judge(scene: Scene) -> CheckFinding:
         heard = scene["completed"]
         if "completed" not in scene:
-            return bad("the server did not ask for input, so there was nothing to answer")
+            return bad("the server did not ask for input")
         if heard.without_success or heard.wants_input:
-            again = "all that was asked for was given, and it asks again"
+            again = "the server asks again after it got all inputs"
             return bad(heard.without_success or again, heard)
         given = heard.result.get(member)
         fine = not member or (isinstance(given, list) and (given or member == "messages"))
@@ -204,7 +206,7 @@ def _ignores(scene: Scene) -> CheckFinding:
     heard = scene["odd"]
     if "odd" not in scene:
         return verdict(_why_not_asking(scene["asked"]), scene["asked"], mild=True)
-    fault = "answers that nobody asked for kept the call from completing"
+    fault = "the call did not complete because of extra inputs"
     problem = heard.without_success or (fault if heard.wants_input else "")
     return verdict(problem, heard, mild=True)
 
@@ -216,7 +218,7 @@ def _not_taken(label: str, what: str) -> Judge[Scene]:
             return verdict(_why_not_asking(scene["asked"]), scene["asked"], mild=True)
         refused = scene.answered(label).exchange.answer == "error" or heard.wants_input
         refused = refused or heard.result.get("isError") is True
-        return expect(refused, f"{what} was taken for an answer", heard, mild=True)
+        return expect(refused, f"the server accepted {what} as input", heard, mild=True)
 
     return judge
 
@@ -226,7 +228,7 @@ def _tampering(scene: Scene) -> CheckFinding:
     if "tampered" not in scene:
         return bad(_why_not_asking(asked) or "the result has no requestState to change", asked)
     refused = scene.answered("tampered").exchange.answer == "error"
-    return expect(refused, "a changed requestState was accepted", heard)
+    return expect(refused, "the server accepted a changed requestState", heard)
 
 
 def _respects(scene: Scene) -> CheckFinding:
@@ -236,8 +238,10 @@ def _respects(scene: Scene) -> CheckFinding:
         return bad(heard.without_result or completed, heard)
     asked = _methods(heard)
     if not asked:
-        return untestable("let the fixture ask for sampling when the client declares it", heard)
-    other = (f"{one} is asked for, and was not declared" for one in asked - {SAMPLING})
+        return untestable("make the fixture ask for sampling if the client declares it", heard)
+    other = (
+        f"the server asks for {one}, which the client did not declare" for one in asked - {SAMPLING}
+    )
     return verdict(sorted(other), heard)
 
 

@@ -126,11 +126,13 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
         """Why there is no result to look at, in words; empty when there is one."""
         if self.exchange.answer == "error":
             code, words = show(str(self.code), 20), show(str(self.error.get("message")), _SHOWN)
-            return f"{self.method} was answered with the error {code}: {words}"
+            return f"the server answered {self.method} with error {code}: {words}"
         if self.exchange.answer == "none":
             return self.silence
         if not isinstance(self.exchange.result, dict):
-            return f"the result of {self.method} is {json_type(self.exchange.result)}, no object"
+            return (
+                f"the result of {self.method} is {json_type(self.exchange.result)}, not an object"
+            )
         return ""
 
     @property
@@ -146,14 +148,14 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     def silence(self) -> str:
         """What came in place of an answer."""
         if self.lost:
-            return f"{self.method} was not answered: {self.lost}"
+            return f"{self.method} got no response: {self.lost}"
         if self.trouble and self.status in {None, 200}:
-            return f"{self.method} was not answered: {self.trouble}"
+            return f"{self.method} got no response: {self.trouble}"
         if self.status is not None:
             body = show(str((self.exchange.http or {}).get("body", "")), _SHOWN)
             came = f"HTTP {self.status}" + (f" with {body!r}" if body else "")
-            return f"{self.method} was answered with {came}, and no JSON-RPC message"
-        return f"{self.method} was not answered"
+            return f"the server answered {self.method} with {came} and no JSON-RPC message"
+        return f"the server did not answer {self.method}"
 
     @property
     def did_its_work(self) -> bool:
@@ -179,7 +181,7 @@ class Scene(msgspec.Struct, kw_only=True):
 
     def __getitem__(self, label: str) -> Heard:
         """What was heard under a label; where the script did not come so far, that is heard."""
-        never = "the scenario did not get so far"
+        never = "the scenario ended before this check"
         nothing = Heard(method=label, asked=Asked(SeenExchange(), b"", b""), lost=never)
         return self.heard.get(label, nothing)
 
@@ -275,11 +277,11 @@ def listed(value: Any) -> list[Obj]:
 def missing_members(items: Any, what: str, *members: str) -> Iterator[str]:
     """What a list of a result lacks."""
     if not isinstance(items, list):
-        yield f"{what}s is no array"
+        yield f"{what}s is not an array"
         return
     for place, item in enumerate(items):
         if not isinstance(item, dict):
-            yield f"{what} {place} is no object"
+            yield f"{what} {place} is not an object"
             continue
         yield from (f"{what} {place} has no {one}" for one in members if not item.get(one))
 
@@ -395,7 +397,7 @@ class ScenarioStage:
         started, main = self._under_way.pop(label), self.main
         sent, asked = started.check, main.finish(started)
         since = main.tape.records[asked.place :]
-        lost = "the server answers nothing any more" if main.mute else ""
+        lost = "the server stopped answering" if main.mute else ""
         if main.gone is not None:
             lost = show(main.gone.message.partition("\n")[0], 300)
         heard = self.scene.heard[label] = Heard(

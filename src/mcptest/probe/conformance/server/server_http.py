@@ -44,9 +44,9 @@ def _streamed(judge: Callable[[Scene, Heard], CheckFinding]) -> Judge[Scene]:
         if heard.status is None:
             return warned(heard.silence, heard)
         if heard.status >= 300:
-            return warned(f"the call was answered with HTTP {heard.status}", heard)
+            return warned(f"the server answered the call with HTTP {heard.status}", heard)
         if not _is_streamed(heard):
-            return info("the call was answered with JSON, so there is no stream to look at", heard)
+            return info("the server answered the call with JSON, not with a stream", heard)
         return judge(scene, heard)
 
     return judged
@@ -57,7 +57,7 @@ def _primed(scene: Scene, heard: Heard) -> CheckFinding:
     events = [one for one in scene.on_stream("asked") if getattr(one, "comment", None) is None]
     priming = [one for one in events if isinstance(one, SseEvent) and one.sse.id and not one.data]
     if not priming:
-        return warned("no event with an id and no data came on the stream", heard)
+        return warned("the stream has no event with an id and no data", heard)
     return expect(events[0] is priming[0], "the priming event was not the first", heard, mild=True)
 
 
@@ -82,8 +82,8 @@ def _resumed(scene: Scene, heard: Heard) -> CheckFinding:
     if again is None and not heard.answered:
         return warned(heard.silence, heard)
     if again is None:
-        why = "the result came on the first stream, which was not closed before it"
-        return info(f"{why}; let test_reconnection close its stream", heard)
+        why = "the server sent the result on the first stream and did not close it before"
+        return info(f"{why}; make test_reconnection close its stream", heard)
     status = next(
         (
             one.status
@@ -93,9 +93,9 @@ def _resumed(scene: Scene, heard: Heard) -> CheckFinding:
         None,
     )
     if status == 405:
-        return info("the server has no stream to come back to (HTTP 405)", heard)
+        return info("the server has no stream to resume (HTTP 405)", heard)
     if status is None or status >= 300:
-        return warned(f"coming back was answered with HTTP {status}", heard)
+        return warned(f"the server answered the reconnection with HTTP {status}", heard)
     return verdict(heard.without_result, heard, mild=True)
 
 
@@ -110,13 +110,15 @@ def _all_accepted(scene: Scene) -> CheckFinding:
     statuses = [scene[label].status for label in _STREAMS]
     fine = all(status is not None and 200 <= status < 300 for status in statuses)
     said = ", ".join(map(str, statuses))
-    return expect(fine, f"three requests at once were answered with HTTP {said}", scene["first"])
+    return expect(
+        fine, f"the server answered three parallel requests with HTTP {said}", scene["first"]
+    )
 
 
 def _all_deliver(scene: Scene) -> CheckFinding:
     streamed = [scene[label] for label in _STREAMS if _is_streamed(scene[label])]
     if not streamed:
-        return info("all three were answered with JSON; streams are the server's choice")
+        return info("the server answered all three with JSON, which is allowed")
     empty = [heard.silence for heard in streamed if not heard.answered]
     return verdict(empty, streamed[0], mild=len(empty) < len(streamed))
 
@@ -136,7 +138,7 @@ def _local(label: str, statuses: range, fault: str) -> Judge[Scene]:
 
     def judge(scene: Scene) -> CheckFinding:
         if label not in scene:
-            return untestable("run the server on this machine: its URL must be of localhost")
+            return untestable("run the server on this machine, with a localhost URL")
         heard = scene[label]
         came = heard.silence if heard.status is None else f"HTTP {heard.status}"
         return expect(heard.status in statuses, fault.format(came), heard)
@@ -145,8 +147,8 @@ def _local(label: str, statuses: range, fault: str) -> Judge[Scene]:
 
 
 _MISMATCH = -32020
-_NO_TOOL = "list a tool: Mcp-Name is about calls"
-_NO_CARRIER = "offer a tool with a text argument that has x-mcp-header in its input schema"
+_NO_TOOL = "list a tool, because Mcp-Name applies to calls"
+_NO_CARRIER = "offer a tool with a string argument that has x-mcp-header in its input schema"
 
 # -- the requests, by the names of their rows; None leaves a header out
 
@@ -227,12 +229,16 @@ def _refused(heard: Heard) -> str:
 
 def _coded(heard: Heard) -> str:
     code = show(str(heard.code), 20)
-    return "" if heard.code == _MISMATCH else f"the error's code is {code}, not {_MISMATCH}"
+    return (
+        ""
+        if heard.code == _MISMATCH
+        else f"the server answered with error {code}; expected {_MISMATCH}"
+    )
 
 
 def _served(heard: Heard) -> str:
     refused = heard.status is not None and heard.status >= 400
-    came = f"HTTP {heard.status} came, and the request should be served" if refused else ""
+    came = f"the server answered a valid request with HTTP {heard.status}" if refused else ""
     return "; ".join(filter(None, (came, heard.without_result)))
 
 
@@ -275,10 +281,10 @@ JUDGES: dict[str, Judge[Scene]] = {
     "localhost-host-rebinding-rejected": _local(
         "stranger",
         range(400, 500),
-        f"Host and Origin {_STRANGER} were answered with {{}}, not with 4xx",
+        f"the server answered Host and Origin {_STRANGER} with {{}}; expected HTTP 4xx",
     ),
     "localhost-host-valid-accepted": _local(
-        "friend", range(200, 300), "Host and Origin of this machine were answered: {}"
+        "friend", range(200, 300), "the server rejected Host and Origin of this machine: {}"
     ),
     "sep-2243-server-reject-invalid-headers": _each(_refused, _REFUSED, _NO_TOOL),
     "sep-2243-server-reject-error-code": _each(_coded, _REFUSED, _NO_TOOL, mild=True),

@@ -115,7 +115,7 @@ def wire_schema_row(tape: Tape, begins: int, revision: Revision) -> CheckResult 
     return CheckResult(
         id=WIRE_SCHEMA,
         name="WireSchemaValid",
-        description="every message of the server has the shape of the revision",
+        description="every message of the server conforms to the revision",
         status=status,
         message="; ".join(messages),
         record=None if first is None else first.place + 1,
@@ -153,11 +153,11 @@ def _doubts(step: Step, revision: Revision) -> Iterator[str]:
 
 def _problems(step: Step, revision: Revision) -> Iterator[str]:
     if step.message is NO_MESSAGE:
-        yield "a line on stdout is no message"
+        yield "the server wrote a line to stdout that is not a message"
         return
     if step.kind is Kind.BATCH:
         if revision is not Revision.V2025_03_26:
-            yield "messages come in an array, which the revision does not have"
+            yield "the server sent messages in an array, which this revision does not allow"
         return
     # What is wrong with it as JSON text; what JSON allows is no fault, and in a batch the text is
     # that of the whole.
@@ -242,7 +242,7 @@ class ScenarioLane(msgspec.Struct):
         except PeerError as error:
             if lost.vain < _VAIN_STARTS:  # otherwise it was given up before
                 lost.vain += 1
-                why = f"the server did not come back: {error.message}"
+                why = f"the server did not restart: {error.message}"
                 lost.error = PeerError(error.kind, why)
             raise
         lost.vain = 0
@@ -312,7 +312,7 @@ def learn(site: Site, conversation: Conversation) -> ServerOffer:
 
 
 _MOST_LANES = 16
-_STOPPED = "stopped before it was run"
+_STOPPED = "stopped before it ran"
 
 
 class ConformanceOrder(Order, frozen=True, kw_only=True):
@@ -348,9 +348,9 @@ def run_server_scenarios(
         for place, scenario in enumerate(scenarios):
             why = ""
             if order.revision not in scenario.revisions:
-                why = f"there is no such scenario in {order.revision}"
+                why = f"the scenario does not exist in {order.revision}"
             elif order.target.way not in scenario.transports:
-                why = f"it is not about {order.target.way}"
+                why = f"the scenario does not apply to {order.target.way}"
             if why:
                 rows = [check.row(skipped(why)) for check in scenario.checks]
                 runs.note(place, _result(scenario, site, rows))

@@ -113,9 +113,11 @@ def _code_problem(heard: Heard, wanted: int) -> str:
     if not heard.answered:
         return heard.silence
     if heard.exchange.answer == "result":
-        return f"{heard.method} was served, and should be refused with {wanted}"
+        return f"the server accepted {heard.method}; expected error {wanted}"
     code = show(str(heard.code), 20)
-    return "" if heard.code == wanted else f"the error's code is {code}, not {wanted}"
+    return (
+        "" if heard.code == wanted else f"the server answered with error {code}; expected {wanted}"
+    )
 
 
 def _refused(label: str, code: int | None = None, status: int | None = None) -> Judge[Scene]:
@@ -175,13 +177,13 @@ def _with_discovery(label: str, judge: Callable[[Scene, Heard], CheckFinding]) -
 
 def _declares_prompts(scene: Scene, heard: Heard) -> CheckFinding:
     fine = heard.code == _NOT_FOUND or _declared(scene, "prompts")
-    return expect(fine, "prompts/list is served, and the capability prompts is not declared", heard)
+    return expect(fine, "the server answers prompts/list without declaring prompts", heard)
 
 
 def _keeps_its_word(scene: Scene, heard: Heard) -> CheckFinding:
     if _declared(scene, "tools"):
         fine = isinstance(heard.result.get("tools"), list)
-        return expect(fine, "tools is declared, and tools/list shows none", heard)
+        return expect(fine, "the server declares tools, but tools/list is empty", heard)
     problem = _code_problem(heard, _NOT_FOUND)
     return verdict(problem and f"tools is not declared: {problem}", heard)
 
@@ -219,7 +221,7 @@ def _undeclared(scene: Scene) -> CheckFinding:
         problem = _code_problem(heard, _MISSING_CAPABILITY)
         return _unlocked_by(scene, _NEEDS_SAMPLING, heard) or verdict(problem, heard)
     named = isinstance(inside(heard.error_data, "requiredCapabilities", "sampling"), dict)
-    fault = "data.requiredCapabilities of the error is no object that names sampling"
+    fault = "data.requiredCapabilities of the error does not name sampling"
     return expect(named, fault, heard)
 
 
@@ -227,7 +229,7 @@ def _undeclared_400(scene: Scene) -> CheckFinding:
     heard = scene["capability"]
     if heard.code == _MISSING_CAPABILITY:
         return verdict(heard.status_problem(400), heard)
-    fault = f"the error {_MISSING_CAPABILITY} did not come, so its status is not known"
+    fault = f"the server did not send error {_MISSING_CAPABILITY}, so its status is unknown"
     return _unlocked_by(scene, _NEEDS_SAMPLING, heard) or bad(fault, heard)
 
 
@@ -243,7 +245,7 @@ def _own_id(scene: Scene) -> CheckFinding:
         if message.kind is Kind.ERROR
     ]
     if not errors:
-        return bad("no error came, so no id could be compared")
+        return bad("the server sent no error, so there is no id to compare")
     return verdict(
         f"{label}: the error's id is {show(repr(given), 40)}, not {own!r}"
         for label, given, own in errors
@@ -256,7 +258,7 @@ def _no_requests(scene: Scene) -> CheckFinding:
     if not messages:
         return bad(heard.silence, heard)
     if not heard.did_its_work:
-        refused = untestable(f"let {_STREAMS} run for a client that declares elicitation", heard)
+        refused = untestable(f"make {_STREAMS} run for a client that declares elicitation", heard)
         return _unlocked_by(scene, _STREAMS, heard) or refused
     sent = [str(one.method) for one in messages if one.kind is Kind.REQUEST]
     return verdict((f"the server sent the request {show(one, 60)}" for one in sent), heard)
@@ -265,10 +267,10 @@ def _no_requests(scene: Scene) -> CheckFinding:
 def _no_logs(scene: Scene) -> CheckFinding:
     heard = scene.answered("log")
     if not heard.did_its_work:
-        refused = untestable(f"let {_LOGS} run without a log level", heard)
+        refused = untestable(f"make {_LOGS} run without a log level", heard)
         return _unlocked_by(scene, _LOGS, heard) or refused
     logs = sum(one.method == "notifications/message" for one in _messages(scene, "log"))
-    fault = f"{logs} log messages came, though the request set no log level"
+    fault = f"the server sent {logs} log messages for a request without a log level"
     return expect(not logs, fault, heard)
 
 
@@ -297,8 +299,10 @@ def _need_subscriptions(scene: Scene, label: str) -> None:
         return
     declared = [one for one in _SUBSCRIBED if scene.offered.declares(one)]
     if not declared:
-        raise Decided(skipped("the server declares nothing that could be subscribed to"))
-    raise Decided(bad(f"{', '.join(declared)} is declared, and {_LISTEN} is unknown", scene[label]))
+        raise Decided(skipped("the server declares nothing to subscribe to"))
+    raise Decided(
+        bad(f"the server declares {', '.join(declared)}, but does not know {_LISTEN}", scene[label])
+    )
 
 
 def _acknowledged(scene: Scene) -> CheckFinding:
@@ -306,7 +310,7 @@ def _acknowledged(scene: Scene) -> CheckFinding:
     _need_subscriptions(scene, label)
     messages = _heard_on(scene, label)
     if not messages:
-        return bad(f"nothing came on {_LISTEN}", scene[label])
+        return bad(f"the server sent nothing on {_LISTEN}", scene[label])
     first = messages[0].method
     fault = f"the first message is {show(str(first), 80)}, not {ACKNOWLEDGED}"
     return expect(first == ACKNOWLEDGED, fault, scene[label])
@@ -325,7 +329,7 @@ def _tagged(scene: Scene) -> CheckFinding:
         for one, own in notices
         if id_key(_tag(one)) != id_key(own)
     ]
-    unseen = "no notification came that could have a subscriptionId"
+    unseen = "the server sent no notification with a subscriptionId"
     return verdict(problems if notices else unseen, scene["listen tools"])
 
 
@@ -334,7 +338,7 @@ def _filtered(scene: Scene) -> CheckFinding:
     _need_subscriptions(scene, "listen prompts")
     came = {kind: _heard_on(scene, f"listen {kind}") for kind in _KINDS}
     leaks = [
-        f"{_changed(other)} came to who asked for {kind} only"
+        f"the server sent {_changed(other)} to a subscriber of {kind} only"
         for kind, other in (_KINDS, _KINDS[::-1])
         # What names no subscription could be for anybody; that it does not is another check's.
         if any(
@@ -344,11 +348,11 @@ def _filtered(scene: Scene) -> CheckFinding:
         )
     ]
     if leaks or not any(came.values()):
-        return verdict(leaks or f"nothing came on {_LISTEN}", heard)
+        return verdict(leaks or f"the server sent nothing on {_LISTEN}", heard)
     if scene["change tools"].did_its_work:
         return good(heard)
     if not scene.offered.declares("tools.listChanged"):
-        return skipped("the server declares no tools.listChanged, so there is nothing to leak")
+        return skipped("the server does not declare tools.listChanged")
     return untestable(_wanted(_TRIGGERS["tools"]))
 
 
@@ -360,7 +364,7 @@ def _announced(kind: str) -> Judge[Scene]:
         if not trigger.did_its_work:
             return untestable(_wanted(_TRIGGERS[kind]), trigger)
         came = any(one.method == _changed(kind) for one in _heard_on(scene, label))
-        fault = f"the list changed, and no {_changed(kind)} came on the subscription"
+        fault = f"the list changed, but the server sent no {_changed(kind)} on the subscription"
         return expect(came, fault, scene[label], mild=True)
 
     return judge
