@@ -70,7 +70,7 @@ def test_auto_means_find_out() -> None:
 
 
 def test_a_bad_duration_names_its_option() -> None:
-    with pytest.raises(UsageError, match=r"^--timeout: not a duration: 'soon'$"):
+    with pytest.raises(UsageError, match=r"^--timeout: invalid duration: 'soon'$"):
         duration("soon", "--timeout")
 
 

@@ -64,7 +64,7 @@ def test_server_everything_forgets_a_status_and_lets_pages_in_over_http() -> Non
         "server-session-terminated-returns-404",
         "localhost-host-rebinding-rejected",
     }
-    assert all("it speaks 2025-11-25" in result.cause for result in refused)
+    assert all("only 2025-11-25" in result.cause for result in refused)
 
 
 @contextmanager

@@ -271,7 +271,7 @@ def test_a_server_that_says_nothing_is_given_up_in_bounded_time() -> None:
         target=target, revision=D, scenarios=("ping",), startup=0.3, timeout=0.3
     )
     (result,) = run_server_scenarios(order, tell=lambda result: None)
-    assert "no answer to initialize" in result.cause
+    assert "did not answer initialize" in result.cause
 
 
 CONFUSED = """

@@ -182,7 +182,7 @@ def test_the_demo_passes_every_scenario_over_stdio(revision: str) -> None:
 
 @pytest.mark.parametrize(
     ("wish", "why"),
-    [((), "server/discover was refused"), (("--spec-version", OLDEST), "asked for")],
+    [((), "the server rejected server/discover"), (("--spec-version", OLDEST), "requested with")],
 )
 def test_a_server_of_a_revision_without_scenarios_is_told_what_judges_it(
     wish: tuple[str, ...], why: str

@@ -114,7 +114,7 @@ def test_a_run_blames_a_slow_server_for_being_slow_only(tmp_path: Path) -> None:
     suite.write_text(SUITE % (program, ", ".join(map(repr, arguments))))
     done = mcptest("run", str(suite), "--timeout", "5s", "--save-capture", str(tmp_path / "kept"))
     assert done.code == 1
-    assert "no answer to tools/call within 5 s" in done.said
+    assert "the server did not answer tools/call within 5s" in done.said
     assert not any(blame in done.said for blame in BLAMES)
     captures = list((tmp_path / "kept").glob("**/*.jsonl"))
     assert captures
@@ -209,7 +209,7 @@ def test_half_a_response_that_we_hung_up_on_breaks_no_rule(tmp_path: Path, form:
     with SLOW[form]() as url:
         done = mcptest("record", "--out", str(out), "--call", "look", *PACE, "--server", url)
     assert done.code == 1
-    assert "bytes of an unfinished response came" in done.err
+    assert "bytes of an unfinished response" in done.err
     assert failed_rules(out) == set()
     cut_off = [each for each in records_of(out) if each["kind"] == "leftover"]
     assert [each["stream"] for each in cut_off]
@@ -219,9 +219,9 @@ def test_half_a_response_that_we_hung_up_on_breaks_no_rule(tmp_path: Path, form:
 def test_what_came_of_an_answer_is_told_by_audit(tmp_path: Path, form: str) -> None:
     with SLOW[form]() as url:
         done = mcptest("audit", *PACE, "--server", url)
-    assert "no answer to tools/call within 2 s; " in done.out
-    assert "bytes of an unfinished response came" in done.out
-    assert "nothing came" not in done.said
+    assert "the server did not answer tools/call within 2s; " in done.out
+    assert "bytes of an unfinished response" in done.out
+    assert "it sent nothing" not in done.said
     assert not any(blame in done.said for blame in BLAMES)
 
 
@@ -229,8 +229,8 @@ def test_what_came_of_an_answer_is_told_by_audit(tmp_path: Path, form: str) -> N
 def test_half_a_line_is_told_by_audit(tmp_path: Path, era: str) -> None:
     server = Stubborn(tmp_path, "half", "deaf-to-eof", era)
     done = mcptest("audit", *PACE, "--", *server.command)
-    assert "; stdout stands in the middle of a line, after " in done.out
-    assert "nothing came" not in done.said
+    assert "; stdout ends in the middle of a line, after " in done.out
+    assert "it sent nothing" not in done.said
 
 
 # -- a client that is slow -----------------------------------------------------------------

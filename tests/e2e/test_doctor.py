@@ -274,7 +274,7 @@ def test_a_server_that_does_not_start_is_unreachable() -> None:
 
 
 ROGUES = (
-    ("never-answers", 3, "no answer to initialize"),
+    ("never-answers", 3, "did not answer initialize"),
     ("exits-at-once-with-code", 3, "exited with code 3"),
     ("dies-after-handshake", 1, "out of cheese"),
     ("server-request-flood", 1, ""),

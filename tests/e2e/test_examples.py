@@ -63,7 +63,7 @@ def test_the_failing_example_shows_its_proof(tmp_path: Path) -> None:
 
     assert done.code == 1
     assert "want sunny, got windy" in done.out
-    assert "no answer to tools/call within 0.5 s" in done.out
+    assert "did not answer tools/call within 0.5s" in done.out
     # the proof of a timeout is the request that nobody answered, not what came before it
     slow = done.out.partition("a server that is too slow")[2]
     assert re.search(r'request: .*"method":"tools/call"', slow), slow

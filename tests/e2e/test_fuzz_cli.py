@@ -51,7 +51,7 @@ def test_each_failure_is_classed_and_costs_only_its_own_verdict(
     }
     assert report["failed"] is True
     assert report["summary"]["total_runs"] == 300
-    assert report["skipped"] == [{"tool": "writes", "reason": "it says that it writes"}]
+    assert report["skipped"] == [{"tool": "writes", "reason": "it is marked readOnlyHint: false"}]
 
 
 def test_an_input_that_fails_is_made_small_and_stays_valid(

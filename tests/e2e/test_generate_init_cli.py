@@ -32,7 +32,7 @@ def test_each_tool_gets_a_test_and_what_may_write_is_skipped(tmp_path: Path) -> 
     done = mcptest("generate", "--output", str(folder), "--", *EXPLORED, "only=echo,wipe,silent")
     assert done.code == 0
     assert tools_in(folder) == {"echo": False, "wipe": True, "silent": True}
-    assert "# skipped: it may destroy" in (folder / "wipe.yaml").read_text()
+    assert "# skipped: it is marked destructiveHint" in (folder / "wipe.yaml").read_text()
     assert "2 marked skip: true" in done.out
 
 

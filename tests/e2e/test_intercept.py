@@ -220,7 +220,7 @@ def test_a_session_in_which_nothing_was_said_is_never_green(calls: Path, tmp_pat
     [
         ("sys.exit(0)", "the server exited with code 0 before it sent a message"),
         ("sys.exit(3)", "the server exited with code 3 before it sent a message"),
-        ("os.kill(os.getpid(), 11)", "the server was ended by SIGSEGV before it sent a message"),
+        ("os.kill(os.getpid(), 11)", "the server was killed by SIGSEGV before it sent a message"),
     ],
 )
 @pytest.mark.parametrize("sent", [b"", CALL % b"{}"], ids=["silent client", "client that asks"])

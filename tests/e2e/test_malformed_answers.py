@@ -125,7 +125,7 @@ def test_run_judges_each_answer_as_stated(
     for name in names:
         if table[name].verdict == TWICE:
             assert any(
-                "a request was answered twice" in note and table[name].words in note
+                "the server answered a request twice" in note and table[name].words in note
                 for note in report["notes"]
             ), name
 
@@ -226,7 +226,7 @@ def test_audit_judges_each_answer_as_stated(way: str, era: str, tmp_path: Path) 
         for one in report["results"]
     }
     assert not wrongly_judged(TABLES[way], cells, names)
-    assert any("a request was answered twice" in note for note in report["notes"])
+    assert any("the server answered a request twice" in note for note in report["notes"])
     assert report["score"] < 100
     assert done.code == 1
 
@@ -252,7 +252,7 @@ def test_fuzz_judges_each_answer_as_stated(way: str, era: str, tmp_path: Path) -
         for one in report["tools"]
     }
     assert not wrongly_judged(TABLES[way], cells, names)
-    assert any("a request was answered twice" in note for note in report["notes"])
+    assert any("the server answered a request twice" in note for note in report["notes"])
     assert done.code == 1
 
 
@@ -268,7 +268,7 @@ def test_record_says_what_is_wrong_with_each_answer(way: str, era: str, tmp_path
         name: (symbol in "✓!", detail[0] if detail else "") for symbol, _, name, *detail in steps
     }
     assert not wrongly_judged(TABLES[way], cells, names)
-    assert "it was answered twice; the second answer is ignored" in done.err
+    assert "the server answered a request twice; the second response is ignored" in done.err
     assert done.code == 1
     judged = mcptest("compliance", "invariants", "--capture", "kept.jsonl", cwd=tmp_path)
     assert judged.code == 1
@@ -313,8 +313,8 @@ IN_OTHER_WORDS = {
     ("conformance", "string-id"): "id",
     ("conformance", "error-without-code"): "code",
     ("conformance", "unknown-content"): "video",
-    ("conformance", "twice"): "was answered before",
-    ("doctor", "twice"): "a request was answered twice",
+    ("conformance", "twice"): "a second response with id",
+    ("doctor", "twice"): "the server answered a request twice",
 }
 
 
@@ -505,7 +505,7 @@ def test_a_suite_under_pytest_says_what_is_malformed(tmp_path: Path) -> None:
     [
         ("nan", "the answer to tools/call is malformed: NaN is not JSON"),
         ("duplicate-key", "the answer to tools/call is doubtful: the key 'extra' occurs twice"),
-        ("twice", "a request was answered twice"),
+        ("twice", "the server answered a request twice"),
     ],
 )
 def test_a_test_in_python_is_warned_of(fault: str, words: str) -> None:

@@ -18,10 +18,12 @@ NEW, OLD = "2026-07-28", "2025-11-25"
 LISTED = "server/discover lists it"
 REFUSED = "server/discover was refused (-32601 Method not found)"
 NEWEST = "the newest that server/discover lists"
-NAMED = "the newest that the server names in its refusal"
-IGNORED = "server/discover was not answered while a second process answered initialize"
-IGNORED_ALONE = "server/discover was not answered while another process, alone, answered initialize"
-ENDED = "the server ended when it was asked server/discover"
+NAMED = "the newest that the server names in its error"
+IGNORED = "the server did not answer server/discover, but a second process answered initialize"
+IGNORED_ALONE = (
+    "the server did not answer server/discover, but another process, alone, answered initialize"
+)
+ENDED = "the server exited at server/discover"
 SPOKEN = [
     ("modern", NEW, LISTED),
     ("dual", NEW, LISTED),
@@ -130,7 +132,7 @@ def test_the_demo_over_http_sse_is_begun_with_a_handshake(out: Path, tmp_path: P
         url = f"http://127.0.0.1:{place.read_text().strip()}/sse"
         done = record(out, "--server", url, "--transport", "sse")
     told, methods = session_of(done, out)
-    assert told == "HTTP+SSE begins with the handshake"
+    assert told == "HTTP+SSE starts with the handshake"
     assert methods[0] == "initialize"
 
 

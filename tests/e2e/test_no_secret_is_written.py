@@ -233,7 +233,7 @@ def test_no_secret_is_written_over_the_oldest_transport_and_in_the_newest_era(
         assert done.code in {0, 1}, done.said
         scene.saw_everything()
         recorded = scene.run("record", "--out", "full.jsonl", *scene.reach, "--verbose")
-        met = "HTTP+SSE begins with the handshake" if way == "--sse" else "server/discover lists it"
+        met = "HTTP+SSE starts with the handshake" if way == "--sse" else "server/discover lists it"
         assert met in recorded.err
 
 

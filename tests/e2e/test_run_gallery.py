@@ -22,7 +22,7 @@ ENDING = 20.0
 GROUPS = 2
 
 FAILS_ALL_THE_SAME = {
-    "result-and-error": "the answer to initialize is malformed: both result and error are present",
+    "result-and-error": "to initialize is malformed: both result and error are present",
     "no-jsonrpc-member": 'the answer is malformed: jsonrpc: "2.0" is missing',
 }
 CAUSES = {
@@ -30,12 +30,12 @@ CAUSES = {
     "answers-half-a-line": "in the middle of a line, after 20 bytes",
     "writes-one-byte-and-hangs": "in the middle of a line, after 1 bytes",
     "stops-itself": "the server process is stopped",
-    "stdin-never-read": "no answer to server/discover or to initialize",
+    "stdin-never-read": "did not answer server/discover or initialize",
     "echoes-the-client": "to initialize within",
-    "wrong-id": "only came: an answer with id 999",
-    "id-as-string": "a string; the request had ",
+    "wrong-id": "it sent only a response with the unknown id 999",
+    "id-as-string": "a string; the request has ",
     "batch-where-none-belongs": "the answer is malformed: it stands in an array of messages",
-    "id-is-null": "only came: an answer with id null",
+    "id-is-null": "it sent only a response with the unknown id null",
     "pretty-printed": "it is JSON over several lines",
     "content-length-framing": "it is framed by headers, as LSP messages are",
     "utf16": "it is UTF-16",
@@ -146,7 +146,7 @@ def endless_body(wire: Wire) -> None:
 
 HTML = b"<!doctype html><h1>It broke</h1>"
 HTTP_CASES: dict[str, tuple[Script, str]] = {
-    "is silent": (hangs, "no answer to"),
+    "is silent": (hangs, "did not answer"),
     "resets the connection": (hangs_up, "connection"),
     "answers with HTML": (always(reply(HTML, kind="text/html")), "text/html"),
     "answers 500": (always(reply(b"oops", status="500 Internal Server Error")), "500"),

@@ -45,11 +45,11 @@ def test_a_server_called_demo_is_the_one_of_the_file(tmp_path: Path) -> None:
         ('{"mcpServers": {\n  "a": }}', "mcp.json:2:8: not JSON"),
         ("[]", "has no mcpServers map"),
         ('{"mcpServers": []}', "has no mcpServers map"),
-        ('{"mcpServers": {"a": {}, "a": {}}}', "the member 'a' is there twice"),
+        ('{"mcpServers": {"a": {}, "a": {}}}', "the member 'a' appears twice"),
         ('{"mcpServers": {"a": 1}}', "mcpServers.a is not an object"),
         ('{"mcpServers": {"a": {}}}', "mcpServers.a has neither command nor url"),
         ('{"mcpServers": {"a": {"command": "x", "args": 1}}}', "mcpServers.a.args is not an array"),
-        ('{"mcpServers": {"a": {"command": "\\ud800"}}}', "half of a character"),
+        ('{"mcpServers": {"a": {"command": "\\ud800"}}}', "a lone surrogate"),
         ("[" * 100_000, "not JSON"),
     ],
 )
@@ -75,7 +75,7 @@ def test_the_form_of_another_client_is_recognised(tmp_path: Path) -> None:
     config.write_text('{"servers": {"a": {}}}')
     with pytest.raises(UsageError) as caught:
         servers_of(config)
-    assert "another client's form" in caught.value.hint
+    assert "the form of another client" in caught.value.hint
 
 
 def test_a_name_that_is_not_there_gets_the_nearest(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def step(events: list[Any], what: str) -> StepTaken:
 def test_a_bare_server_is_greeted_and_pinged_and_nothing_else(clock: VirtualTime) -> None:
     events, server = toured(clock)
     assert events == [
-        SessionBegan(Revision.V2025_11_25, "scripted", (), reason="asked for by --spec-version"),
+        SessionBegan(Revision.V2025_11_25, "scripted", (), reason="requested with --spec-version"),
         StepTaken("ping", "done"),
     ]
     assert server.methods[2:] == ["ping"]
@@ -147,7 +147,7 @@ def test_silence_fails_one_step_and_the_tour_goes_on(clock: VirtualTime) -> None
         prompts__list=result({"prompts": []}),
     )
     assert step(events, "tools/list").outcome == "failed"
-    assert "no answer to tools/list within 5 s" in step(events, "tools/list").detail
+    assert "did not answer tools/list within 5s" in step(events, "tools/list").detail
     assert step(events, "prompts/list").outcome == "done"
 
 
@@ -182,7 +182,7 @@ def test_a_list_that_is_none_fails_its_step(clock: VirtualTime, tools: Any, outc
 @pytest.mark.parametrize(
     ("page", "words"),
     [
-        ({"tools": [], "nextCursor": ""}, "go round in a circle"),
+        ({"tools": [], "nextCursor": ""}, "tools/list repeat"),
         ({"tools": [{}] * 51}, "tools/list names more than 50 items"),
     ],
 )

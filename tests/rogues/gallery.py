@@ -67,8 +67,8 @@ CASES: tuple[Case, ...] = (
         after="",
     ),
     Case("raises-at-import", "exit", EXITED, "stderr: ValueError: broken on purpose", exit=1),
-    Case("killed-at-once", "exit", EXITED, "was ended by SIGKILL", exit="SIGKILL", after=""),
-    Case("segfaults-at-once", "exit", EXITED, "was ended by SIGSEGV", exit="SIGSEGV", after=""),
+    Case("killed-at-once", "exit", EXITED, "was killed by SIGKILL", exit="SIGKILL", after=""),
+    Case("segfaults-at-once", "exit", EXITED, "was killed by SIGSEGV", exit="SIGSEGV", after=""),
     Case(
         "dies-mid-answer",
         "exit",
@@ -79,7 +79,7 @@ CASES: tuple[Case, ...] = (
         exit=1,
     ),
     Case("dies-after-handshake", "exit", EXITED, "stderr: out of cheese", exit=7, after=""),
-    Case("aborts-on-a-call", "exit", EXITED, "was ended by SIGABRT", exit="SIGABRT"),
+    Case("aborts-on-a-call", "exit", EXITED, "was killed by SIGABRT", exit="SIGABRT"),
     Case("exits-with-output-unread", "exit", EXITED, "exited with code 0", count=301, exit=0),
     Case(
         "answers-without-newline-and-exits",

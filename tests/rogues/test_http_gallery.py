@@ -96,7 +96,7 @@ GALLERY: dict[str, Rogue] = {
     ),
     "401": Rogue(
         always(reply(b"", "401 Unauthorized", None, 'WWW-Authenticate: Bearer realm="x"\r\n')),
-        ErrorKind.HTTP_STATUS, 'wants authorization: Bearer realm="x"', 401, complete=True,
+        ErrorKind.HTTP_STATUS, 'requires authorization: Bearer realm="x"', 401, complete=True,
     ),
     "404": Rogue(
         always(reply(b"no such page", "404 Not Found", "text/plain")),
@@ -108,7 +108,7 @@ GALLERY: dict[str, Rogue] = {
     ),
     "status 999": Rogue(
         always(reply(b"", "999 Whatever", None)),
-        ErrorKind.HTTP_STATUS, "no status of HTTP", 999, complete=True,
+        ErrorKind.HTTP_STATUS, "not an HTTP status", 999, complete=True,
     ),
     "an error page without end": Rogue(
         after_request(
@@ -138,11 +138,11 @@ GALLERY: dict[str, Rogue] = {
     ),
     "Content-Length too small": Rogue(
         after_request(sends(JSON_HEAD + b"Content-Length: 10\r\n\r\n" + PONG)),
-        ErrorKind.BAD_HTTP, "26 bytes follow the end of the response", complete=True,
+        ErrorKind.BAD_HTTP, "sent 26 bytes after the end of the response", complete=True,
     ),
     "Content-Length twice": Rogue(
         always(JSON_HEAD + b"Content-Length: 36\r\nContent-Length: 37\r\n\r\n" + PONG),
-        ErrorKind.BAD_HTTP, "Content-Length is given twice",
+        ErrorKind.BAD_HTTP, "Content-Length appears twice",
     ),
     "Content-Length and chunked": Rogue(
         always(JSON_HEAD + b"Content-Length: 36\r\nTransfer-Encoding: chunked\r\n\r\n"),
@@ -204,7 +204,7 @@ GALLERY: dict[str, Rogue] = {
     ),
     "gzip that is none": Rogue(
         always(reply(PONG, extra="Content-Encoding: gzip\r\n")),
-        ErrorKind.BAD_HTTP, "the gzip body is broken",
+        ErrorKind.BAD_HTTP, "the gzip body is corrupt",
     ),
     "gzip cut off": Rogue(
         always(reply(gzip.compress(PONG)[:-8], extra="Content-Encoding: gzip\r\n")),
@@ -212,11 +212,11 @@ GALLERY: dict[str, Rogue] = {
     ),
     "an unknown content coding": Rogue(
         always(reply(PONG, extra="Content-Encoding: br\r\n")),
-        ErrorKind.BAD_HTTP, "Content-Encoding 'br' was not asked for",
+        ErrorKind.BAD_HTTP, "Content-Encoding 'br', which was not requested",
     ),
     "redirect to another host": Rogue(
         always(reply(b"", "307 Away", None, "Location: http://other.example/mcp\r\n")),
-        ErrorKind.REDIRECT_REFUSED, "to another server, http://other.example", 307, complete=True,
+        ErrorKind.REDIRECT_REFUSED, "to another server: http://other.example", 307, complete=True,
     ),
     "redirect to the metadata service": Rogue(
         always(reply(b"", "308 Away", None, "Location: http://169.254.169.254/latest\r\n")),
@@ -224,7 +224,7 @@ GALLERY: dict[str, Rogue] = {
     ),
     "redirect to a file": Rogue(
         always(reply(b"", "307 Away", None, "Location: file:///etc/passwd\r\n")),
-        ErrorKind.REDIRECT_REFUSED, "only http and https are spoken", 307, complete=True,
+        ErrorKind.REDIRECT_REFUSED, "only http and https are supported", 307, complete=True,
     ),
     "redirect that turns a POST into a GET": Rogue(
         always(reply(b"", "302 Found", None, "Location: /other\r\n")),
@@ -239,7 +239,7 @@ GALLERY: dict[str, Rogue] = {
         ErrorKind.CONNECTION_LOST, "the connection broke",
     ),
     "closes without an answer": Rogue(
-        after_request(), ErrorKind.CONNECTION_LOST, "closed the connection without an answer", None
+        after_request(), ErrorKind.CONNECTION_LOST, "closed the connection without a response", None
     ),
     "closes inside the head": Rogue(
         after_request(sends(b"HTTP/1.1 200 O")), ErrorKind.TRUNCATED, "14 bytes of the head", None
@@ -397,7 +397,7 @@ def test_a_request_that_met_a_closing_connection_is_sent_again_once_and_noted() 
             stream = transport.send(PING, Deadline.after(WAIT))
             assert messages(until_end(transport, stream)) == [PONG]
     notes = [each.text for each in records if isinstance(each, Note)]
-    assert notes == ["stream 2: the server had closed the idle connection; sent again on a new one"]
+    assert notes == ["stream 2: the server closed the idle connection; sent again on a new one"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what the peer has read")
@@ -414,7 +414,7 @@ def test_a_request_that_the_server_read_is_never_sent_again() -> None:
         assert messages(until_end(transport, stream)) == [PONG]
         stream = transport.send(PING, Deadline.after(WAIT))
         (trouble,) = troubles(until_end(transport, stream))
-        assert trouble.detail == "the server closed the connection without an answer"
+        assert trouble.detail == "the server closed the connection without a response"
         assert server.connections == 1
 
 
@@ -451,7 +451,7 @@ def test_a_server_that_does_not_read_gets_no_more_time_than_the_deadline() -> No
 
     with serving(script) as server, connected(server) as transport:
         started = time.monotonic()
-        with pytest.raises(PeerError, match="did not take the request within") as caught:
+        with pytest.raises(PeerError, match="did not accept the request within") as caught:
             transport.send(b"x" * 30_000_000, Deadline.after(0.3))
         assert caught.value.kind is ErrorKind.TIMEOUT
         assert time.monotonic() - started < WAIT
@@ -465,20 +465,20 @@ LEGACY: dict[str, tuple[Script, ErrorKind, str]] = {
     ),
     "endpoint that is no URL": (
         always(SSE_HEAD + chunk(b"event: endpoint\ndata: file:///etc/passwd\n\n")),
-        ErrorKind.ADDRESS_REFUSED, "only http and https are spoken",
+        ErrorKind.ADDRESS_REFUSED, "only http and https are supported",
     ),
     "no event stream": (
         always(reply(HTML, kind="text/html")), ErrorKind.BAD_CONTENT_TYPE, "text/html",
     ),
     "not found": (always(reply(b"", "404 Not Found", None)), ErrorKind.HTTP_STATUS, "HTTP 404"),
     "ends without an endpoint": (
-        always(SSE_HEAD + LAST_CHUNK), ErrorKind.CLOSED, "before it named an endpoint",
+        always(SSE_HEAD + LAST_CHUNK), ErrorKind.CLOSED, "before it sent an endpoint",
     ),
     "never names an endpoint": (
         after_request(sends(SSE_HEAD), Wire.wait_for_hang_up),
-        ErrorKind.TIMEOUT, "a response came, but no endpoint event",
+        ErrorKind.TIMEOUT, "the server sent a response but no endpoint event",
     ),
-    "never answers": (Wire.wait_for_hang_up, ErrorKind.TIMEOUT, "no response came"),
+    "never answers": (Wire.wait_for_hang_up, ErrorKind.TIMEOUT, "the server sent no response"),
 }  # fmt: skip
 
 
@@ -502,4 +502,4 @@ def test_what_came_of_an_unfinished_answer_is_known_when_the_time_is_over() -> N
         deadline = Deadline.after(WAIT)
         while not transport.partial() and not deadline.expired:
             transport.receive(deadline.within(0.05))
-        assert transport.partial() == "1 bytes of an unfinished response came"
+        assert transport.partial() == "the server sent 1 bytes of an unfinished response"

@@ -87,8 +87,14 @@ class Case:
         return self.http_causes or self.causes if way == "http" else self.causes
 
 
-GONE = ("without an answer", "the connection broke", "closed the connection", "did not answer")
-SILENT = ("no answer to", "did not answer", "was not answered", "within", "stopped after")
+GONE = (
+    "without a response",
+    "without a message",
+    "the connection broke",
+    "closed the connection",
+    "did not answer",
+)
+SILENT = ("did not answer", "got no response", "within", "stopped after")
 STDIO: tuple[Way, ...] = ("stdio",)
 HTTP: tuple[Way, ...] = ("http",)
 
@@ -452,7 +458,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "call-answer-has-many-values", "flood", "answers a call with 4,000,000 empty objects",
-        "hostile", "red", ("so many values",), stage="calling", patient=True,
+        "hostile", "red", ("too many values",), stage="calling", patient=True,
     ),
     Case(
         "call-answer-steers-terminals", "noise", "answers with 1 MB of control codes", "hostile",
@@ -514,7 +520,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "call-answer-trails", "malformed", "writes more behind an answer on its line", "hostile",
-        "red", ("behind a message", "done!"), stage="calling",
+        "red", ("after a message", "done!"), stage="calling",
     ),
     Case(
         "call-answer-has-a-huge-number", "malformed", "answers with a number of 5,000 digits",
@@ -532,7 +538,8 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "call-answered-before", "protocol", "answers requests that it has not got yet", "hostile",
-        "red", ("not asked for", "answered twice", "an array"), stage="listing", ways=STDIO,
+        "red", ("not requested", "answered twice", "request twice", "an array"),
+        stage="listing", ways=STDIO,
     ),
     Case(
         "stops-reading", "pipes", "never reads again after the handshake", "hostile", "red",
@@ -663,12 +670,12 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "wider-meta", "protocol", "has 200,000 keys in the _meta of each result", "offers", "red",
-        ("so many values",), patient=True,
+        ("too many values",), patient=True,
     ),
     # Answers and requests of other kinds
     Case(
         "wide-and-shallow", "flood", "answers with 300,000 members", "answers", "red",
-        ("so many values",), stage="calling", patient=True,
+        ("too many values",), stage="calling", patient=True,
         codes=(("record --proxy", (0, 130)),),  # on a busy machine it still writes its capture
     ),
     Case(
@@ -696,7 +703,8 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "stopped-in-a-call", "silence", "stops itself in a call", "answers", "red",
-        ("is stopped", "was not answered"), stage="calling", ways=STDIO, ends=TERMINATED,
+        ("is stopped", "did not answer", "got no response"), stage="calling", ways=STDIO,
+        ends=TERMINATED,
         codes=(("intercept", (0, TERMINATED)),),
     ),
     Case(
@@ -744,7 +752,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "length-too-short", "http", "sends more than it has declared", "http", "red",
-        ("bytes follow the end of the response",), ways=HTTP,
+        ("bytes after the end of the response",), ways=HTTP,
         argument="length too short",
     ),
     Case(
@@ -781,7 +789,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "wants-itself", "http", "wants a token, and sends to itself for it", "http",
-        "unreachable", ("wants authorization", "401"), ways=HTTP, argument="wants itself",
+        "unreachable", ("requires authorization", "401"), ways=HTTP, argument="wants itself",
     ),
     Case(
         "chunk-extensions", "http", "sends chunk extensions without end", "http", "red",
@@ -813,8 +821,8 @@ CASES: tuple[Case, ...] = (
         ("redirect",), ways=HTTP, argument="redirect in a circle",
     ),
     Case(
-        "refused-401", "http", "wants authorization", "http", "unreachable",
-        ("wants authorization", "401"), ways=HTTP, argument="401",
+        "refused-401", "http", "requires authorization", "http", "unreachable",
+        ("requires authorization", "401"), ways=HTTP, argument="401",
     ),
     Case(
         "html-500", "http", "answers with an error page", "http", "red", ("HTTP 500",), ways=HTTP,

@@ -134,7 +134,7 @@ def test_a_client_that_was_left_open_on_failure_is_closed_by_its_block(clock: Vi
 
 def test_nothing_can_be_asked_before_the_session_has_begun(clock: VirtualTime) -> None:
     client, server = client_of(clock)
-    with pytest.raises(PeerError, match="has not begun"):
+    with pytest.raises(PeerError, match="has not started"):
         client.request("ping")
     client.send_raw(b"\xff any bytes")
     assert server.sent[0].raw == b"\xff any bytes"
@@ -393,7 +393,7 @@ def test_a_stream_that_never_gets_on_is_given_up(clock: VirtualTime) -> None:
         return [StreamEnd(stream=sent.stream or 0)]
 
     client, _ = http_session(clock, tools__call=lambda sent: primed(sent, "e"), resume=ends_at_once)
-    with pytest.raises(PeerError, match="without an answer"):
+    with pytest.raises(PeerError, match="without a message"):
         client.call_tool("slow")
     assert len(resumptions) == 5
 

@@ -130,7 +130,7 @@ def test_a_cursor_that_comes_again_ends_the_walk_at_once(
     clock: VirtualTime, circle: tuple[str, ...]
 ) -> None:
     client, server = client_of(clock, *(page("a", cursor=one) for one in circle))
-    with pytest.raises(EndlessPages, match="the cursor '1' came again") as caught:
+    with pytest.raises(EndlessPages, match="sent the cursor '1' again") as caught:
         client.list_all("tools/list")
     assert caught.value.kind is ErrorKind.PAGES_REPEATED
     assert cursors(server) == [..., *circle[:-1]]
@@ -181,7 +181,7 @@ def test_a_list_takes_no_longer_than_its_time_however_quickly_the_pages_come(
     pages = walk_pages(
         "tools/list", lambda _: {"nextCursor": str(next(numbers))}, lambda one: one, seconds=5
     )
-    with pytest.raises(EndlessPages, match=r"did not end within 5 s, after \d pages"):
+    with pytest.raises(EndlessPages, match=r"did not end within 5s, after \d pages"):
         list(pages)
 
 

@@ -77,7 +77,7 @@ def test_a_server_of_another_revision_is_refused_with_what_it_speaks(
 
 @pytest.mark.parametrize("reaction", [error(-32601), result({})])
 def test_what_is_no_discovery_is_a_refusal(clock: VirtualTime, reaction: Reaction) -> None:
-    with pytest.raises(PeerError, match="server/discover was refused") as caught:
+    with pytest.raises(PeerError, match="the server rejected server/discover") as caught:
         session(clock, server__discover=reaction)
     assert caught.value.kind is ErrorKind.PROTOCOL
     assert not caught.value.unusable
@@ -85,7 +85,7 @@ def test_what_is_no_discovery_is_a_refusal(clock: VirtualTime, reaction: Reactio
 
 @pytest.mark.parametrize("reaction", [result(5), raw(b'{"id":1,"error":3}')])
 def test_a_malformed_answer_is_no_refusal(clock: VirtualTime, reaction: Reaction) -> None:
-    with pytest.raises(PeerError, match="the answer to server/discover is malformed") as caught:
+    with pytest.raises(PeerError, match="the response to server/discover is malformed") as caught:
         session(clock, server__discover=reaction)
     assert caught.value.unusable
 
@@ -190,7 +190,9 @@ NO_FIELDS = {"requestedSchema": {"type": "object", "properties": {}}}
 )
 def test_input_that_is_asked_for_wrongly_is_not_given(clock: VirtualTime, question: Any) -> None:
     client, server = session(clock, tools__call=input_required(q=question))
-    with pytest.raises(PeerError, match="no client can give: /result/inputRequests/q/") as caught:
+    with pytest.raises(
+        PeerError, match="an invalid request for input: /result/inputRequests/q/"
+    ) as caught:
         client.call_tool("t")
     assert caught.value.kind is ErrorKind.PROTOCOL
     assert server.methods.count("tools/call") == 1
@@ -287,7 +289,7 @@ def test_a_server_that_asks_for_what_was_not_declared_gets_no_retry(
 
 def test_a_demand_for_input_that_names_none_is_an_error_at_once(clock: VirtualTime) -> None:
     client, server = session(clock, tools__call=input_required())
-    with pytest.raises(PeerError, match="without naming any"):
+    with pytest.raises(PeerError, match="without inputRequests or requestState"):
         client.call_tool("t")
     assert server.methods.count("tools/call") == 1
 
@@ -348,10 +350,10 @@ def test_a_subscription_begins_with_its_acknowledgement(clock: VirtualTime) -> N
 )
 def test_an_acknowledgement_of_something_else_is_none(clock: VirtualTime, other: Reaction) -> None:
     client, _ = session(clock, subscriptions__listen=other)
-    with pytest.raises(PeerError, match="no acknowledgement") as caught:
+    with pytest.raises(PeerError, match="did not acknowledge") as caught:
         client.subscribe("file:///a", Deadline.after(4))
     assert caught.value.kind is ErrorKind.TIMEOUT
-    assert "1 notifications came" in caught.value.message
+    assert "it sent 1 notifications" in caught.value.message
 
 
 def test_a_refused_subscription_is_handed_out_and_not_cancelled(clock: VirtualTime) -> None:
@@ -365,7 +367,7 @@ def test_a_refused_subscription_is_handed_out_and_not_cancelled(clock: VirtualTi
 
 def test_a_subscription_whose_stream_ends_is_an_error(clock: VirtualTime) -> None:
     client, _ = session(clock, "http", subscriptions__listen=http(200))
-    with pytest.raises(PeerError, match="ended without an answer"):
+    with pytest.raises(PeerError, match="ended without a message"):
         client.subscribe("file:///a")
 
 

@@ -67,7 +67,7 @@ def test_an_id_of_another_type_is_another_id(clock: VirtualTime, asked: Any, ans
     with pytest.raises(PeerError) as caught:
         connection.settle(pending, deadline)
     assert caught.value.kind is ErrorKind.TIMEOUT
-    assert "only came: an answer with id" in caught.value.message
+    assert "it sent only a response with the unknown id" in caught.value.message
 
 
 @pytest.mark.parametrize("name", ["stdio", "http"])
@@ -80,7 +80,9 @@ def test_a_number_that_comes_back_as_a_string_is_told_at_once(
     connection = connected(clock, name, m=answering)
     deadline = Deadline.after(5)
     pending = connection.request("m", None, deadline, identifier=asked)
-    with pytest.raises(PeerError, match=r"m: the answer has the id .*; the request had") as caught:
+    with pytest.raises(
+        PeerError, match=r"m: the response has the id .*; the request has"
+    ) as caught:
         connection.settle(pending, deadline)
     assert caught.value.kind is ErrorKind.PROTOCOL
     assert deadline.remaining() == 5
@@ -164,7 +166,7 @@ def test_half_a_surrogate_pair_goes_back_as_it_came() -> None:
 def test_a_timeout_says_that_nothing_came_when_nothing_came(clock: VirtualTime) -> None:
     error_ = failure(connected(clock), seconds=2.5)
     assert error_.kind is ErrorKind.TIMEOUT
-    assert error_.message.startswith("no answer to m within 2.5 s; nothing came")
+    assert error_.message.startswith("the server did not answer m within 2.5s; it sent nothing")
 
 
 def test_a_timeout_names_what_came_instead(clock: VirtualTime) -> None:
@@ -173,13 +175,13 @@ def test_a_timeout_names_what_came_instead(clock: VirtualTime) -> None:
 
     message = failure(connected(clock, m=banner)).message
     assert "'Server v1.0 is ready!\\\\x1b[0m'" in message
-    assert "2 notifications came" in message
+    assert "it sent 2 notifications" in message
 
 
 def test_many_unusable_messages_are_counted_and_the_last_is_shown(clock: VirtualTime) -> None:
     noise = lambda sent: [f"line {n}".encode() for n in range(1000)]  # noqa: E731 - a script
     message = failure(connected(clock, m=noise)).message
-    assert "1000 unusable messages, last: 'line 999'" in message
+    assert "it sent 1000 unusable messages, the last one 'line 999'" in message
 
 
 def test_what_came_before_a_request_did_not_come_in_place_of_its_answer(
@@ -193,8 +195,11 @@ def test_what_came_before_a_request_did_not_come_in_place_of_its_answer(
             connection.settle(pending, Deadline.after(2))
         errors.append(caught.value)
     assert [error.unusable for error in errors] == [True, False]
-    assert "no usable answer to a within 2 s: it is a server-sent event" in errors[0].message
-    assert errors[1].message == "no answer to b within 2 s; nothing came"
+    assert (
+        "the server gave no usable answer to a within 2s: it is a server-sent event"
+        in errors[0].message
+    )
+    assert errors[1].message == "the server did not answer b within 2s; it sent nothing"
 
 
 def test_an_answer_that_comes_after_a_timeout_does_not_answer_the_next_request(
@@ -203,7 +208,7 @@ def test_an_answer_that_comes_after_a_timeout_does_not_answer_the_next_request(
     late = in_turn(lambda sent: [Later(10, result("late")(sent)[0])], nothing)
     connection = connected(clock, m=late)
     assert failure(connection, seconds=5).kind is ErrorKind.TIMEOUT
-    assert "an answer with id 1" in failure(connection, seconds=20).message
+    assert "a late response with id 1" in failure(connection, seconds=20).message
 
 
 @pytest.mark.parametrize(
@@ -256,7 +261,7 @@ def test_an_error_without_an_id_belongs_to_the_request_of_its_stream(
 
 def test_an_error_without_an_id_on_stdio_answers_nobody(clock: VirtualTime) -> None:
     body = b'{"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}}'
-    assert "an answer without an id" in failure(connected(clock, m=raw(body))).message
+    assert "a response without an id" in failure(connected(clock, m=raw(body))).message
 
 
 def test_the_status_and_headers_of_a_response_are_known_with_its_answer(clock: VirtualTime) -> None:
@@ -272,7 +277,7 @@ def test_a_response_that_ends_without_an_answer_is_not_waited_for(clock: Virtual
     error_ = failure(connected(clock, "http", m=http(200)), seconds=60)
     assert error_.kind is ErrorKind.PROTOCOL
     assert "(HTTP 200)" in error_.message
-    assert "ended without an answer" in error_.message
+    assert "ended without a message" in error_.message
     assert clock.now == 1000
 
 
@@ -316,7 +321,7 @@ def test_an_answer_with_a_wrong_id_on_the_stream_of_a_request_is_not_its_answer(
     wrong = raw(b'{"jsonrpc":"2.0","id":"x","result":{}}')
     error_ = failure(connected(clock, "http", m=http(200, wrong)))
     assert error_.kind is ErrorKind.PROTOCOL
-    assert "an answer with id 'x', which no request had" in error_.message
+    assert "a response with the unknown id 'x'" in error_.message
 
 
 def test_a_result_without_an_id_belongs_to_the_request_of_its_stream(clock: VirtualTime) -> None:
@@ -351,7 +356,7 @@ def test_the_body_of_a_refusal_is_no_malformed_answer(clock: VirtualTime, body: 
     assert error_.kind is ErrorKind.HTTP_STATUS
     assert not error_.unusable
     assert error_.message == (
-        f"m was refused (HTTP 401; the server wants authorization: Bearer): {body.decode()!r}"
+        f"m was refused (HTTP 401; the server requires authorization: Bearer): {body.decode()!r}"
     )
 
 
@@ -367,7 +372,7 @@ def test_what_a_refused_post_says_over_sse_is_told(clock: VirtualTime) -> None:
     for record in (head, body, StreamEnd(stream=9)):
         connection.transport.deliver(record)
     assert failure(connection).message == (
-        "no usable answer to m within 5 s; only came: "
+        "the server gave no usable answer to m within 5s; it sent only "
         """a POST was refused (HTTP 401): '{"error":"invalid_token"}'"""
     )
 
@@ -378,7 +383,9 @@ def test_a_body_that_nobody_waits_for_is_not_told_of(clock: VirtualTime, body: b
     head = HttpResponse(stream=77, status=405, headers=(("content-type", "application/json"),))
     for record in (head, Frame(sender="server", raw=body, stream=77), StreamEnd(stream=77)):
         connection.transport.deliver(record)
-    assert failure(connection).message.startswith("no answer to m within 5 s; nothing came")
+    assert failure(connection).message.startswith(
+        "the server did not answer m within 5s; it sent nothing"
+    )
 
 
 LISTED = {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
@@ -392,14 +399,14 @@ TOLD = {
     "UTF-16": ([json.dumps(LISTED).encode("utf-16")], b""),
     "UTF-16;": ([json.dumps(LISTED).encode("utf-16-be")], b""),
     "gzip": ([gzip.compress(LINE, mtime=0)], b""),
-    "several messages stand on one line": ([LINE + LINE], b""),
+    "there are several messages on one line": ([LINE + LINE], b""),
     "carriage return alone": ([], LINE + b"\r" + LINE + b"\r"),
     "a carriage return alone": ([], LINE + b"\r"),
-    "without a newline behind it": ([], LINE),
+    "without a newline at its end": ([], LINE),
     "server-sent event": ([b"event: message", b"data: " + LINE], b""),
     "web page": ([b"<!DOCTYPE html><title>x</title>"], b""),
     "Python object": ([repr(LISTED).encode()], b""),
-    "behind other text": ([b"[INFO] sending " + LINE], b""),
+    "other text before": ([b"[INFO] sending " + LINE], b""),
 }
 
 
@@ -420,7 +427,7 @@ def test_a_timeout_says_what_the_bytes_are_that_came(
 def test_a_timeout_does_not_guess(clock: VirtualTime, line: bytes) -> None:
     error_ = failure(connected(clock, m=raw(line)))
     assert "; it is" not in error_.message
-    assert error_.hint == "raise --timeout if it is only slow"
+    assert error_.hint == "raise --timeout if the server is only slow"
 
 
 @pytest.mark.parametrize(("startup", "option"), [(5.0, "--timeout"), (9.0, "--startup-timeout")])
@@ -431,7 +438,7 @@ def test_the_hint_names_the_limit_that_ended_the_wait(
     deadline = Deadline.for_start(startup, 5.0)
     with pytest.raises(PeerError) as raised:
         connection.settle(connection.request("m", None, deadline), deadline)
-    assert raised.value.hint == f"raise {option} if it is only slow"
+    assert raised.value.hint == f"raise {option} if the server is only slow"
 
 
 def test_trouble_on_a_stream_fails_the_request_of_that_stream_only(clock: VirtualTime) -> None:

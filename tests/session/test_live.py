@@ -171,7 +171,7 @@ def test_an_answer_that_came_a_second_time_is_told(live: LiveSession) -> None:
     live.drop()
     live.tape.late.append(b'{"jsonrpc":"2.0","id":%d,"result":{}}' % pending.id)
     (told,) = live.troubles()
-    assert "answered twice" in told
+    assert "answered a request twice" in told
 
 
 def test_what_a_server_speaks_is_found_out_without_a_session() -> None:

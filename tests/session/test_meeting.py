@@ -85,7 +85,7 @@ def test_any_other_error_means_handshake_on_a_fresh_process(clock: VirtualTime, 
     second = server_of(clock, initialize=initialized())
     client = meet(first, second)
     assert client.revision is OLD
-    assert client.met.reason == f"server/discover was refused ({code} what?)"
+    assert client.met.reason == f"the server rejected server/discover ({code} what?)"
     assert asks_only(first, "server/discover")
     assert asks_only(second, *HANDSHAKE)
     client.close()
@@ -181,14 +181,14 @@ def test_a_counter_offer_is_part_of_the_reason(clock: VirtualTime) -> None:
     first = server_of(clock, server__discover=error(-32601, "no"))
     client = meet(first, server_of(clock, initialize=initialized("2024-11-05")))
     assert client.met.reason == (
-        "server/discover was refused (-32601 no); "
+        "the server rejected server/discover (-32601 no); "
         "the server answered a proposal of 2025-11-25 with 2024-11-05"
     )
 
 
 def test_a_chosen_revision_is_why(clock: VirtualTime) -> None:
     client = meet(server_of(clock, initialize=initialized()), revision=OLD)
-    assert client.met.reason == "asked for by --spec-version"
+    assert client.met.reason == "requested with --spec-version"
 
 
 # -- a slow start --------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_a_slow_old_server_is_found_by_its_refusal(clock: VirtualTime, seconds: 
     first = server_of(clock, server__discover=after(seconds, error(-32601, "no")))
     second = server_of(clock, initialize=after(seconds, initialized()))
     client = meet(first, second)
-    assert client.met == Met(OLD, "server/discover was refused (-32601 no)", "stdio")
+    assert client.met == Met(OLD, "the server rejected server/discover (-32601 no)", "stdio")
     assert asks_only(second, *HANDSHAKE)
 
 
@@ -228,7 +228,7 @@ def test_who_ignores_the_question_is_found_by_its_twin(clock: VirtualTime, secon
     client = meet(first, twin)
     assert client.revision is OLD
     assert client.met.reason == (
-        "server/discover was not answered while a second process answered initialize"
+        "the server did not answer server/discover, but a second process answered initialize"
     )
     assert asks_only(first, "server/discover")
     assert asks_only(twin, *HANDSHAKE)
@@ -282,7 +282,7 @@ def test_silence_to_both_is_a_timeout(clock: VirtualTime) -> None:
     with pytest.raises(PeerError) as caught:
         meet(server_of(clock), server_of(clock), seconds=10)
     assert caught.value.kind is ErrorKind.TIMEOUT
-    assert "nothing came" in caught.value.message
+    assert "it sent nothing" in caught.value.message
     assert clock.now == 1010
 
 
@@ -306,7 +306,7 @@ def test_a_process_that_dies_of_the_probe_is_started_again_for_the_handshake(
     first = server_of(clock, server__discover=lambda sent: [EXITED])
     second = server_of(clock, initialize=initialized())
     client = meet(first, second)
-    assert client.met == Met(OLD, "the server ended when it was asked server/discover", "stdio")
+    assert client.met == Met(OLD, "the server exited at server/discover", "stdio")
     assert first.closed
     assert asks_only(second, *HANDSHAKE)
     client.close()
@@ -349,7 +349,7 @@ def test_who_ignores_the_question_and_lets_no_twin_run_is_asked_alone(clock: Vir
     alone = server_of(clock, initialize=after(5, initialized()))
     client = meet(first, twin, alone)
     assert client.met.reason == (
-        "server/discover was not answered while another process, alone, answered initialize"
+        "the server did not answer server/discover, but another process, alone, answered initialize"
     )
     assert first.closed
     assert asks_only(first, "server/discover")
@@ -362,7 +362,7 @@ def test_who_answers_nothing_alone_either_is_given_up(
 ) -> None:
     servers = [server_of(clock)]
     servers += [server_of(clock, initialize=one) for one in (lambda sent: [EXITED], reaction)]
-    with pytest.raises(PeerError, match=r"no answer to initialize|exited with code 1|broken"):
+    with pytest.raises(PeerError, match=r"did not answer initialize|exited with code 1|broken"):
         meet(*servers)
     assert clock.now <= 1030
 
@@ -398,7 +398,7 @@ def recorded(*servers: Scripted, **options: Any) -> list[Any]:
 def test_a_refused_probe_leaves_nothing_but_the_reason(clock: VirtualTime) -> None:
     first = server_of(clock, server__discover=error(-32601, "no"))
     told = recorded(first, server_of(clock, initialize=initialized()))
-    assert told[0] == ("stdio", "server/discover was refused (-32601 no)")
+    assert told[0] == ("stdio", "the server rejected server/discover (-32601 no)")
     assert [each for each in told[1:] if each is not None] == HANDSHAKE
 
 
@@ -412,9 +412,9 @@ def test_where_no_session_begins_everything_that_was_said_is_told(clock: Virtual
     first = server_of(clock, server__discover=error(-32601, "no"))
     told = recorded(first, server_of(clock, initialize=error(-32603, "broken")))
     assert [each for each in told if each is not None] == [
-        ("stdio", "server/discover was refused (-32601 no)"),
+        ("stdio", "the server rejected server/discover (-32601 no)"),
         "server/discover",
-        ("stdio", "server/discover was refused (-32601 no)"),
+        ("stdio", "the server rejected server/discover (-32601 no)"),
         "initialize",
     ]
 
@@ -491,7 +491,7 @@ def test_a_refused_post_falls_back_to_the_old_transport(clock: VirtualTime, stat
     assert reached.ways == [None, "http", "sse"]
     assert client.revision is Revision.V2024_11_05
     assert client.met.reason == (
-        f"server/discover was refused (HTTP {status}); the server has HTTP+SSE only"
+        f"the server rejected server/discover (HTTP {status}); the server supports only HTTP+SSE"
     )
     assert third.sent[0].message["params"]["protocolVersion"] == "2024-11-05"
     client.close()
@@ -518,7 +518,7 @@ def test_http_sse_is_not_asked_for_a_discovery(clock: VirtualTime) -> None:
     """No revision that has one has this transport."""
     server = server_of(clock, "sse", initialize=initialized())
     client = meet(server)
-    assert client.met == Met(OLD, "HTTP+SSE begins with the handshake", "sse")
+    assert client.met == Met(OLD, "HTTP+SSE starts with the handshake", "sse")
     assert server.methods == HANDSHAKE
 
 

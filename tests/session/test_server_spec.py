@@ -107,23 +107,23 @@ def test_a_label_is_short_and_safe_to_show() -> None:
         ("", {}, "no server is named"),
         ("  ", {}, "no server is named"),
         ("demo", {"command": ["x"]}, "given twice"),
-        ("server 'open", {}, "can't split"),
+        ("server 'open", {}, "invalid server command"),
         ("demo", {"way": "http"}, "over stdio"),
-        ("demo", {"headers": {"A": "b"}}, "are for servers with a URL"),
+        ("demo", {"headers": {"A": "b"}}, "need a server with a URL"),
         ("server", {"way": "sse"}, "needs a URL"),
-        ("server", {"headers": {"A": "b"}}, "are for servers with a URL"),
+        ("server", {"headers": {"A": "b"}}, "need a server with a URL"),
         ("http://h/mcp", {"way": "stdio"}, "needs a command"),
-        ("http://h/mcp", {"env": {"A": "b"}}, "--env is for servers that are started here"),
-        ("http://h/mcp", {"cwd": "/"}, "--cwd is for servers that are started here"),
+        ("http://h/mcp", {"env": {"A": "b"}}, "--env needs a server command"),
+        ("http://h/mcp", {"cwd": "/"}, "--cwd needs a server command"),
         ("server", {"cwd": "/no/such/folder"}, "--cwd is not a folder"),
         ("http://", {}, "it names no host"),
         ("http://h:99999/mcp", {}, "Port out of range"),
-        ("http://[::1", {}, "not a usable URL: 'http://[::1'"),
+        ("http://[::1", {}, "invalid URL 'http://[::1'"),
         ("https://h/\x1b[2J", {}, "a space or control character"),
-        ("http://h/mcp", {"headers": {"A b": "c"}}, "not the name of a header"),
-        ("http://h/mcp", {"headers": {"": "c"}}, "not the name of a header"),
-        ("http://h/mcp", {"headers": {"A": "b\r\nC: d"}}, "the header A holds characters"),
-        ("http://h/mcp", {"headers": {"A": "\x00"}}, "the header A holds characters"),
+        ("http://h/mcp", {"headers": {"A b": "c"}}, "invalid header name"),
+        ("http://h/mcp", {"headers": {"": "c"}}, "invalid header name"),
+        ("http://h/mcp", {"headers": {"A": "b\r\nC: d"}}, "the header A has characters"),
+        ("http://h/mcp", {"headers": {"A": "\x00"}}, "the header A has characters"),
     ],
 )
 def test_words_that_do_not_go_together_are_refused(
@@ -161,7 +161,7 @@ def test_a_named_configuration_must_know_the_name(config: Callable[..., Path]) -
     path = config({"filesystem": {"command": "npx"}}, "other.json")
     error = refused("filesytem", config=path)
     assert "'filesytem'" in error.message
-    assert error.hint == "did you mean filesystem? it names: filesystem"
+    assert error.hint == "did you mean filesystem? it has: filesystem"
 
 
 @pytest.mark.parametrize(
@@ -248,8 +248,8 @@ def test_what_a_server_inherits_is_secret_by_its_name_unless_it_inherits_nothing
         ("[" * 100_000, ": not JSON"),
         ("[]", "has no mcpServers map"),
         ('{"mcpServers": []}', "has no mcpServers map"),
-        ('{"mcpServers": {"s": {}, "s": {}}}', "the member 's' is there twice"),
-        ({"s": {"command": "\ud800"}}, "half of a character"),
+        ('{"mcpServers": {"s": {}, "s": {}}}', "the member 's' appears twice"),
+        ({"s": {"command": "\ud800"}}, "a lone surrogate"),
         ({"s": 5}, "mcpServers.s is not an object"),
         ({"s": {}}, "has neither command nor url"),
         ({"s": {"command": 5}}, ".command is not a string"),

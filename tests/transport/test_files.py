@@ -115,7 +115,7 @@ def test_a_folder_for_captures_belongs_to_one_process_until_it_ends(tmp_path: Pa
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"claimed\n"
-        with pytest.raises(UsageError, match="another mcptest keeps its captures in") as caught:
+        with pytest.raises(UsageError, match="another mcptest writes its captures to") as caught:
             claim_folder(folder)
         assert "--save-capture" in caught.value.hint
         other.kill()

@@ -437,7 +437,7 @@ def test_nobody_listening_is_said_when_the_transport_is_opened() -> None:
     with pytest.raises(PeerError, match="can't connect to http://127") as caught:
         transport.open(soon())
     assert caught.value.kind is ErrorKind.CONNECTION_REFUSED
-    assert "is the server running" in caught.value.hint
+    assert "check that the server is running" in caught.value.hint
     transport.close(soon())
 
 

@@ -10,7 +10,7 @@ from tests.rogues.verdicts import NONE, ON_STDIO
 
 ANSWER = {"jsonrpc": "2.0", "id": 2, "result": RESULTS["tools/call"]}
 TEXT = plain(ANSWER)
-RULE = "; MCP over stdio sends each message on one line of its own"
+RULE = "; MCP over stdio sends each message on its own line"
 BY_ID = {"string-id", "fraction-id", "other-id", "no-id", "null-id"}
 OTHERWISE = {*BY_ID, "too-deep", "empty-batch"}
 """What the reader of messages explains by itself."""
@@ -48,7 +48,7 @@ def test_noise_is_not_taken_for_more_than_it_is(line: bytes) -> None:
 
 def test_half_a_line_may_still_become_a_message() -> None:
     assert diagnose([], TEXT[:-10]) == ""
-    assert diagnose([], TEXT) == "it is a message without a newline behind it"
+    assert diagnose([], TEXT) == "it is a message without a newline at its end"
 
 
 @pytest.mark.parametrize(

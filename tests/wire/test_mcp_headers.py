@@ -170,10 +170,10 @@ def prop(**schema: Any) -> dict[str, Any]:
         (prop(type="number", **{"x-mcp-header": "A"}), "type other than"),
         (prop(**{"x-mcp-header": "A"}), "type other than"),
         (prop(type=["string", "null"], **{"x-mcp-header": "A"}), "type other than"),
-        ({"type": "string", "x-mcp-header": "A"}, "do not lead"),
-        (prop(type="array", items={"type": "string", "x-mcp-header": "A"}), "do not lead"),
-        ({"anyOf": [prop(type="string", **{"x-mcp-header": "A"})]}, "do not lead"),
-        ({"$defs": {"d": {"type": "string", "x-mcp-header": "A"}}}, "do not lead"),
+        ({"type": "string", "x-mcp-header": "A"}, "do not reach"),
+        (prop(type="array", items={"type": "string", "x-mcp-header": "A"}), "do not reach"),
+        ({"anyOf": [prop(type="string", **{"x-mcp-header": "A"})]}, "do not reach"),
+        ({"$defs": {"d": {"type": "string", "x-mcp-header": "A"}}}, "do not reach"),
         (
             {
                 "properties": {

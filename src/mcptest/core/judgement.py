@@ -23,7 +23,7 @@ class Evidence(msgspec.Struct, frozen=True):
     """Empty: nothing came."""
 
 
-CUT_SHORT = "interrupted: what was not judged by then is inconclusive, and there is no grade"
+CUT_SHORT = "interrupted: rules not judged by then are inconclusive, and there is no grade"
 """The note of a judgement that was stopped, by a person or by --max-time."""
 
 

@@ -97,7 +97,7 @@ def parse_duration(text: str) -> float:
         seconds = float(text)
     if 0 < seconds < 1e9:
         return seconds
-    raise UsageError(f"not a duration: {text!r}", hint="write it like 500ms, 30s or 2m")
+    raise UsageError(f"invalid duration: {text!r}", hint="write it like 500ms, 30s or 2m")
 
 
 class Cancellation:

@@ -103,7 +103,7 @@ def tour(client: Client, wishes: Wishes = NO_WISHES) -> Iterator[Event]:
     yield from _prompts(client)
     for answer in client.connection.second_answers():
         shown = show(answer.raw, 200)
-        detail = f"it was answered twice; the second answer is ignored: {shown}"
+        detail = f"the server answered a request twice; the second response is ignored: {shown}"
         yield StepTaken(f"request {show(repr(answer.id), 40)}", "doubtful", detail)
 
 

@@ -201,7 +201,7 @@ class Client:
     @property
     def lifecycle(self) -> Lifecycle:
         if self._lifecycle is None:
-            raise PeerError(ErrorKind.PROTOCOL, "the session has not begun")
+            raise PeerError(ErrorKind.PROTOCOL, "the session has not started")
         return self._lifecycle
 
     @property

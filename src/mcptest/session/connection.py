@@ -86,7 +86,7 @@ _MISREAD = frozenset({ErrorKind.BAD_HTTP, ErrorKind.BAD_CONTENT_TYPE, ErrorKind.
 """What came is no answer."""
 _SHOWN = _MISREAD | {ErrorKind.HTTP_STATUS}
 """The bytes that came say more than the kind of error."""
-NOTHING_CAME = "nothing came"
+NOTHING_CAME = "it sent nothing"
 
 
 class Stopped(Exception):  # noqa: N818 - nothing went wrong: somebody asked us to stop
@@ -324,14 +324,14 @@ class Connection:
         came = self.what_came_instead(pending.sent_after)
         unusable = bool(known) or self._last_unusable > pending.sent_after
         if unusable:
-            words = words.replace("no answer", "no usable answer", 1)
+            words = words.replace("did not answer", "gave no usable answer to", 1)
         if known:
             words = f"{words}: {known}"
         if partial := partial_of(self.transport):
             came = partial if came == NOTHING_CAME else f"{came}; {partial}"
         came = "" if known and came == NOTHING_CAME else f"; {came}"
         message = f"{words}{came}{condition_of(self.transport)}"
-        hint = "" if known else f"raise {option} if it is only slow"
+        hint = "" if known else f"raise {option} if the server is only slow"
         return PeerError(ErrorKind.TIMEOUT, message, hint=hint, unusable=unusable)
 
     def what_came_instead(self, since: int = 0) -> str:
@@ -342,11 +342,11 @@ class Connection:
         parts = []
         seen = self._strays_seen - since
         if seen == 1:
-            parts.append(f"only came: {self._last_stray}")
+            parts.append(f"it sent only {self._last_stray}")
         elif seen:
-            parts.append(f"{seen} unusable messages, last: {self._last_stray}")
+            parts.append(f"it sent {seen} unusable messages, the last one {self._last_stray}")
         if self.notifications_seen:
-            parts.append(f"{self.notifications_seen} notifications came")
+            parts.append(f"it sent {self.notifications_seen} notifications")
         return "; ".join(parts) or NOTHING_CAME
 
     # -- taking in -------------------------------------------------------------------------
@@ -434,24 +434,24 @@ class Connection:
         shown = show(repr(identifier), 40)
         raw = show(message.raw or encode(message.value), 100)
         if identifier is ABSENT:
-            self._unusable(f"an answer without an id: {raw}")
+            self._unusable(f"a response without an id: {raw}")
         elif identifier in self._answered:
             self._second_answers.append(message)
-            self._stray(f"an answer with id {shown}, whose request was answered before: {raw}")
+            self._stray(f"a second response with id {shown}: {raw}")
         elif identifier in self._given_up_on:
-            self._stray(f"an answer with id {shown}, whose request was given up: {raw}")
+            self._stray(f"a late response with id {shown}: {raw}")
         elif (twin := self._pending.pop(id_of_other_type(identifier), None)) is not None:
             self._unfollow(twin)
             name = json_type(identifier)
             twin.failure = PeerError(
                 ErrorKind.PROTOCOL,
-                f"{show(twin.method, 80)}: the answer has the id {shown}, a {name}; "
-                f"the request had {show(repr(twin.id), 40)}, a {json_type(twin.id)}: {raw}",
+                f"{show(twin.method, 80)}: the response has the id {shown}, a {name}; "
+                f"the request has {show(repr(twin.id), 40)}, a {json_type(twin.id)}: {raw}",
                 unusable=True,
             )
         else:
             name = "null" if identifier is None else shown
-            self._unusable(f"an answer with id {name}, which no request had: {raw}")
+            self._unusable(f"a response with the unknown id {name}: {raw}")
 
     def second_answers(self, late: Iterable[bytes] = ()) -> Iterator[Message]:
         """Answers to requests that were answered before; `late` came when we had closed."""
@@ -551,13 +551,13 @@ class Connection:
         if pending.spoiled:
             refused = pending.status is not None and pending.status >= _REFUSED
             kind = ErrorKind.HTTP_STATUS if refused else ErrorKind.NOT_A_MESSAGE
-            spoiled = f"the answer{status} to {method} is no message: {pending.spoiled}"
+            spoiled = f"the response{status} to {method} is not a message: {pending.spoiled}"
             return PeerError(kind, spoiled, unusable=not refused)
         kind = ErrorKind.PROTOCOL if record.complete else ErrorKind.TRUNCATED
         how = "ended" if record.complete else "was cut off"
         came = self.what_came_instead(pending.sent_after)
         unusable = self._last_unusable > pending.sent_after
-        message = f"the response{status} to {method} {how} without an answer; {came}"
+        message = f"the HTTP response{status} to {method} {how} without a message; {came}"
         return PeerError(kind, message, unusable=unusable)
 
     def _will_resume(self, pending: Pending) -> bool:
@@ -586,7 +586,7 @@ class Connection:
 
 
 def _gave_up(pending: Pending, seconds: float) -> str:
-    return f"no answer to {show(pending.method, 80)} within {seconds:g} s"
+    return f"the server did not answer {show(pending.method, 80)} within {seconds:g}s"
 
 
 def _is_refusal(response: HttpResponse, message: Message) -> bool:

@@ -46,9 +46,9 @@ def not_begun(method: str, answer: Message, why: str) -> PeerError:
     """The session did not begin: the answer is malformed, or else a refusal that says `why`."""
     refused = faults_of_answer(answer, None).refused
     if refused:
-        words = f"the answer to {method} is malformed: {refused}"
+        words = f"the response to {method} is malformed: {refused}"
         return PeerError(ErrorKind.PROTOCOL, words, unusable=True)
-    return PeerError(ErrorKind.PROTOCOL, f"{method} was refused: {why}")
+    return PeerError(ErrorKind.PROTOCOL, f"the server rejected {method}: {why}")
 
 
 CLIENT_INFO = {"name": "mcptest", "version": __version__}
@@ -115,8 +115,8 @@ class HandshakeLifecycle(_BothEras):
             version = show(repr(result.get("protocolVersion")), 60)
             raise PeerError(
                 ErrorKind.VERSION_REFUSED,
-                f"the server answered our offer of {self.revision} with protocol version {version}",
-                hint="accepted here: " + ", ".join(map(str, HANDSHAKE_REVISIONS)),
+                f"the server answered {self.revision} with the unknown protocol version {version}",
+                hint="supported: " + ", ".join(map(str, HANDSHAKE_REVISIONS)),
             )
         self.revision = agreed
         self._session_id = pending.header("mcp-session-id")
@@ -259,7 +259,7 @@ class StatelessLifecycle(_BothEras):
         named = ", ".join(versions_named(answer) or ()) or "no other"
         return PeerError(
             ErrorKind.VERSION_REFUSED,
-            f"the server does not speak {self.revision}; it names {show(named, 120)}",
+            f"the server does not support {self.revision}; it names {show(named, 120)}",
             hint="choose another revision with --spec-version",
         )
 
@@ -293,15 +293,14 @@ class StatelessLifecycle(_BothEras):
             why = why_invalid(answer, self.revision)
             if why:
                 raise PeerError(
-                    ErrorKind.PROTOCOL, f"the server asks for input that no client can give: {why}"
+                    ErrorKind.PROTOCOL, f"the server sent an invalid request for input: {why}"
                 )
         if "requestState" in result:
             more["requestState"] = result["requestState"]
         if not more:
             raise PeerError(
                 ErrorKind.PROTOCOL,
-                "the server asks for input without naming any: "
-                "neither inputRequests nor requestState is there",
+                "the server asks for input without inputRequests or requestState",
             )
         return more
 
@@ -344,8 +343,8 @@ class StatelessLifecycle(_BothEras):
             if not self.connection.pump(deadline):
                 self.connection.forget(pending)
                 came = self.connection.what_came_instead(pending.sent_after)
-                words = "no acknowledgement of subscriptions/listen within"
-                raise PeerError(ErrorKind.TIMEOUT, f"{words} {deadline.limit:g} s; {came}")
+                words = "the server did not acknowledge subscriptions/listen within"
+                raise PeerError(ErrorKind.TIMEOUT, f"{words} {deadline.limit:g}s; {came}")
         if pending.failure is not None:
             raise pending.failure
         return pending

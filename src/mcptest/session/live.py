@@ -39,7 +39,7 @@ def answered_twice(answer: Message, masker: Masker) -> str:
     """That a request had an answer already when this one came."""
     text = answer.raw.decode("utf-8", "backslashreplace")
     shown = show(masker.cut_text(text), 200)
-    return f"a request was answered twice; the second answer is ignored: {shown}"
+    return f"the server answered a request twice; the second response is ignored: {shown}"
 
 
 def _tape(label: str, capture: Path | None) -> Tape:
@@ -267,7 +267,7 @@ class LiveSession:
             reason = recorder.error.strerror or recorder.error
             return f"the capture {recorder.written_to} is not complete: {reason}"
         if recorder is not None and recorder.dropped:
-            return f"the capture {recorder.path} lacks {recorder.dropped} records: it is full"
+            return f"the capture {recorder.path} is full and lacks {recorder.dropped} records"
         return ""
 
     def troubles(self) -> Iterator[str]:

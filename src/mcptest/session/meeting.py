@@ -52,7 +52,7 @@ Reach: TypeAlias = Callable[[TransportName | None, Sink], Transport]
 Began: TypeAlias = Callable[[TransportName, str], None]
 """Told which way a session goes and why in its revision, before the first record of it."""
 
-ASKED_FOR = "asked for by --spec-version"
+ASKED_FOR = "requested with --spec-version"
 PATIENCE = 2.0
 _TWIN_STARTS_AFTER = 0.25
 """Seconds of silence after which a second process is worth starting: an old server needs it."""
@@ -400,7 +400,7 @@ class Meeting:
             self.reason = self.because
             return self._begun(self.first, self.wanted, deadline)
         if self.first.transport.name == "sse":
-            self.reason = "HTTP+SSE begins with the handshake"
+            self.reason = "HTTP+SSE starts with the handshake"
             return self._begun(self.first, NEWEST_HANDSHAKE, deadline)
         offer = self._found(deadline)
         if offer.era is Era.STATELESS:
@@ -515,7 +515,7 @@ class Meeting:
         one = "process" if first.transport.name == "stdio" else "connection"
         which = f"another {one}, alone," if self._twin_ended else f"a second {one}"
         return NEWEST_HANDSHAKE, (
-            f"server/discover was not answered while {which} answered initialize"
+            f"the server did not answer server/discover, but {which} answered initialize"
         )
 
     def _await_in_vain(self, first: Approach, deadline: Deadline) -> None:
@@ -524,8 +524,8 @@ class Meeting:
         try:
             first.connection.settle(first.pending, deadline)
         except PeerError as error:
-            asked = "answer to server/discover"
-            told = error.message.replace(asked, f"{asked} or to initialize", 1)
+            asked = "server/discover"
+            told = error.message.replace(asked, f"{asked} or initialize", 1)
             raise PeerError(error.kind, told, hint=error.hint, unusable=error.unusable) from None
 
     def _read_modern(
@@ -541,7 +541,7 @@ class Meeting:
         older = [one for one in known if one.era is Era.HANDSHAKE]
         if not older:
             first.finish(deadline)  # says what the server names
-        where = "server/discover lists" if discovered else "the server names in its refusal"
+        where = "server/discover lists" if discovered else "the server names in its error"
         return max(older, key=lambda one: one.place), f"the newest that {where}"
 
     # -- the handshake ---------------------------------------------------------------------
@@ -561,7 +561,7 @@ class Meeting:
             return self._begun(approach, offer, deadline)
         except PeerError as error:
             if error.kind is ErrorKind.PROTOCOL:
-                told = f"{error.message} ({offer} was offered: {self.reason})"
+                told = f"{error.message} (offered {offer}: {self.reason})"
                 raise PeerError(
                     error.kind, told, hint=error.hint, unusable=error.unusable
                 ) from None
@@ -579,7 +579,7 @@ class Meeting:
             if not self._may_speak_sse(approach, offer, error):
                 raise
             self._discard(approach)
-            self.reason += "; the server has HTTP+SSE only"
+            self.reason += "; the server supports only HTTP+SSE"
             offer = self.wanted or Revision.V2024_11_05
             approach = self._fresh(offer, deadline, "sse")
             approach.finish(deadline)
@@ -604,17 +604,17 @@ class Meeting:
 def _refusal(answer: Message) -> str:
     error = answer.error
     if not isinstance(error, dict):
-        return "server/discover was answered with something else than a discovery"
+        return "server/discover returned something else"
     code = show(str(error.get("code")), 20)
-    return f"server/discover was refused ({code} {show(str(error.get('message')), _SHOWN)})"
+    return f"the server rejected server/discover ({code} {show(str(error.get('message')), _SHOWN)})"
 
 
 def _failed(first: Approach) -> str:
     trouble = first.trouble
     assert trouble is not None
     if trouble.kind in _ENDED:
-        return "the server ended when it was asked server/discover"
+        return "the server exited at server/discover"
     status = first.pending.status if first.pending is not None else None
     if status is not None:
-        return f"server/discover was refused (HTTP {status})"
+        return f"the server rejected server/discover (HTTP {status})"
     return f"server/discover failed ({show(trouble.message.partition(chr(10))[0], _SHOWN)})"

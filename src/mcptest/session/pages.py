@@ -123,8 +123,8 @@ def walk_pages(
         if number and deadline.expired:
             raise EndlessPages(
                 ErrorKind.PAGES_EXCEEDED,
-                f"{method} did not end within {seconds:g} s, after {number} pages",
-                hint="a higher --timeout gives a long list more time",
+                f"{method} did not end within {seconds:g}s, after {number} pages",
+                hint="raise --timeout if the list is long",
             )
         answer = ask(None if cursor is None else {"cursor": cursor})
         yield answer
@@ -135,8 +135,7 @@ def walk_pages(
         if cursor in seen:
             raise EndlessPages(
                 ErrorKind.PAGES_REPEATED,
-                f"the pages of {method} go round in a circle: "
-                f"the cursor {show(cursor, 60)!r} came again",
+                f"{method} repeats its pages: it sent the cursor {show(cursor, 60)!r} again",
             )
         if len(cursor) > LONGEST_CURSOR:
             raise EndlessPages(

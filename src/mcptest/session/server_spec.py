@@ -75,7 +75,7 @@ def target_of(words: ServerWords) -> Target:
     try:
         command = tuple(shlex.split(server))
     except ValueError as error:
-        raise UsageError(f"can't split the server's command: {error}") from None
+        raise UsageError(f"invalid server command: {error}") from None
     return _stdio(command, words)
 
 
@@ -89,8 +89,8 @@ def given_twice() -> UsageError:
 def _demo(words: ServerWords) -> Target:
     if words.way not in {None, "stdio"}:
         raise UsageError(
-            "the demo is started over stdio here",
-            hint="run `mcptest serve demo --transport http` and name its URL",
+            "the demo runs over stdio here",
+            hint="run `mcptest serve demo --transport http` and pass its URL",
         )
     return replace(_stdio(DEMO.command, words), label="demo")
 
@@ -100,7 +100,7 @@ def _stdio(command: tuple[str, ...], words: ServerWords) -> Target:
         raise UsageError(f"--transport {words.way} needs a URL, not a command")
     if words.headers:
         raise UsageError(
-            "--header and --token-env are for servers with a URL", hint="use --env for a command"
+            "--header and --token-env need a server with a URL", hint="use --env for a command"
         )
     label = " ".join(map(_last_part, command))
     return Target(
@@ -123,14 +123,14 @@ def _url(url: str, words: ServerWords) -> Target:
     if words.way == "stdio":
         raise UsageError("--transport stdio needs a command, not a URL")
     if words.env:
-        raise UsageError("--env is for servers that are started here", hint="use --header")
+        raise UsageError("--env needs a server command", hint="use --header")
     for name, value in words.headers.items():
         if not re.fullmatch(_HEADER_NAME, name):
-            raise UsageError(f"not the name of a header: {show(name, 80)!r}")
+            raise UsageError(f"invalid header name: {show(name, 80)!r}")
         if not re.fullmatch(_HEADER_VALUE, value):
-            raise UsageError(f"the header {name} holds characters that HTTP can't carry")
+            raise UsageError(f"the header {name} has characters that HTTP does not allow")
     if words.cwd is not None:
-        raise UsageError("--cwd is for servers that are started here")
+        raise UsageError("--cwd needs a server command")
     from mcptest.transport.egress import parse_url  # only those who name a URL wait for sockets
 
     path = parse_url(url).target.partition("?")[0]
@@ -158,7 +158,7 @@ def servers_in(path: Path) -> dict[str, Any]:
     if isinstance(servers, dict):
         return servers
     is_of_vs_code = isinstance(members.get("servers"), dict)
-    found = "it has servers, which is another client's form; " if is_of_vs_code else ""
+    found = "it has servers, the form of another client; " if is_of_vs_code else ""
     hint = found + 'expected {"mcpServers": {"name": {…}}}'
     raise UsageError(f"{path} has no mcpServers map", hint=hint)
 
@@ -168,7 +168,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the member {name!r} is there twice")
+            raise ValueError(f"the member {name!r} appears twice")
         found[name] = value
     return found
 
@@ -179,7 +179,7 @@ def no_such_server(name: str, servers: Collection[str], path: Path) -> UsageErro
     hint = f"did you mean {show(near[0], 80)}? " if near else ""
     names = ", ".join(show(one, 80) for one in list(servers)[:_TOLD]) or "none"
     said = f"{path} has no server named {show(name, 80)!r}"
-    return UsageError(said, hint=f"{hint}it names: {names}")
+    return UsageError(said, hint=f"{hint}it has: {names}")
 
 
 def configured_target(name: str, entry: Any, path: Path, words: ServerWords) -> Target:
@@ -228,7 +228,7 @@ def configured_target(name: str, entry: Any, path: Path, words: ServerWords) -> 
     try:
         msgspec.json.encode(found)
     except UnicodeEncodeError:
-        raise UsageError(f"{where} holds half of a character (a lone surrogate)") from None
+        raise UsageError(f"{where} has a lone surrogate") from None
     return found
 
 

@@ -25,10 +25,11 @@ def why_not(tool: Mapping[str, Any]) -> str:
     hints = hints_of(tool)
     reads, destroys = hints.get("readOnlyHint"), hints.get("destructiveHint")
     if destroys is True:
-        return "it says that it only reads and that it destroys" if reads else "it may destroy"
+        both = "it is marked both readOnlyHint and destructiveHint"
+        return both if reads else "it is marked destructiveHint"
     if reads is True:
         return ""
-    return "it says that it writes" if reads is False else "it does not say that it only reads"
+    return "it is marked readOnlyHint: false" if reads is False else "it is not marked readOnlyHint"
 
 
 def hints_of(tool: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -38,7 +38,7 @@ from mcptest.wire.capture_forms import (
 LINE_LIMIT = 128 * MEBIBYTE
 _GIVE_BACK_EVERY = 16 * MEBIBYTE
 _FULL_FORM = re.compile(rb'\s*\{\s*"kind"\s*:')
-_HINT = "record one with: mcptest record --server demo --out session.jsonl"
+_HINT = "record one with mcptest record --server demo --out session.jsonl"
 
 
 class Excerpt(msgspec.Struct, frozen=True):
@@ -98,7 +98,8 @@ def open_capture(path: str, excerpt: Excerpt | None = None) -> Iterator[SessionS
                 raise UsageError(f"{show(name)}: an array without a session", hint=EXPECTED)
         else:
             raise UsageError(
-                f"{show(name)}: not a capture: it begins {show(beginning, 40)!r}", hint=EXPECTED
+                f"{show(name)}: not a capture, it starts with {show(beginning, 40)!r}",
+                hint=EXPECTED,
             )
 
 

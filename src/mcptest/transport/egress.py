@@ -72,7 +72,7 @@ def parse_url(text: str) -> Url:
     except ValueError as error:
         raise _unusable(text, str(error)) from None
     if parts.scheme not in _PORTS:
-        raise _unusable(text, "only http and https are spoken")
+        raise _unusable(text, "only http and https are supported")
     if parts.username is not None or parts.password is not None:
         raise UsageError(
             f"the URL for {show(host or '', 80)} contains a user name or password",
@@ -94,12 +94,12 @@ def _ascii_host(text: str, host: str) -> str:
     try:
         return host.encode("idna").decode("ascii").lower()
     except UnicodeError as error:
-        raise _unusable(text, f"its host is no name: {error}") from None
+        raise _unusable(text, f"its host name is invalid: {error}") from None
 
 
 def _unusable(text: str, why: str) -> UsageError:
     hint = "write it like http://127.0.0.1:8000/mcp"
-    return UsageError(f"not a usable URL: {show(text, 120)!r}: {why}", hint=hint)
+    return UsageError(f"invalid URL {show(text, 120)!r}: {why}", hint=hint)
 
 
 # -- The one guard that every connection passes --------------------------------------------------
@@ -160,8 +160,8 @@ def usable_addresses(origin: Origin, deadline: Deadline) -> list[Address]:
     if not usable:
         raise PeerError(
             ErrorKind.ADDRESS_REFUSED,
-            f"{show(origin.host, 80)} leads to {found[0]}, a link-local or metadata address",
-            hint="write the address itself in the URL if you mean it",
+            f"{show(origin.host, 80)} resolves to {found[0]}, a link-local or metadata address",
+            hint="use the address in the URL if you mean it",
         )
     return usable
 
@@ -186,10 +186,12 @@ def connect_error(
     address, code = failures[-1]
     where = str(origin) if origin.host in str(address) else f"{origin} ({address})"
     if code in {errno.ETIMEDOUT, errno.EINPROGRESS}:
-        message = f"no connection to {where} within {deadline.limit:g} s"
-        return PeerError(ErrorKind.TIMEOUT, message, hint="is the host right, and reachable?")
+        message = f"could not connect to {where} within {deadline.limit:g}s"
+        return PeerError(
+            ErrorKind.TIMEOUT, message, hint="check that the host is correct and reachable"
+        )
     kind = ErrorKind.CONNECTION_REFUSED
-    hint = "is the server running, and is the port right?"
+    hint = "check that the server is running and the port is correct"
     return PeerError(kind, f"can't connect to {where}: {os.strerror(code)}", hint=hint)
 
 
@@ -223,11 +225,11 @@ def _resolve(origin: Origin, deadline: Deadline) -> list[Address]:
     thread.join(deadline.remaining())
     name = show(origin.host, 80)
     if not answers:
-        message = f"the name {name} was not resolved within {deadline.limit:g} s"
-        raise PeerError(ErrorKind.TIMEOUT, message, hint="is the name server reachable?")
+        message = f"could not resolve the name {name} within {deadline.limit:g}s"
+        raise PeerError(ErrorKind.TIMEOUT, message, hint="check that the name server is reachable")
     if isinstance(answers[0], Exception):
         why = getattr(answers[0], "strerror", None) or str(answers[0])
         message = f"the name {name} can't be resolved: {why}"
-        raise PeerError(ErrorKind.NAME_NOT_FOUND, message, hint="is the host spelled right?")
+        raise PeerError(ErrorKind.NAME_NOT_FOUND, message, hint="check the spelling of the host")
     unique = dict.fromkeys(Address(family, addr) for family, _, _, _, addr in answers[0])
     return list(unique)

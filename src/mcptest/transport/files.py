@@ -75,7 +75,7 @@ def open_special(path: str | Path) -> int:
             if not is_pipe:
                 raise
             if time.monotonic() >= limit:
-                told = f"nobody reads from this pipe within {SECONDS_FOR_A_READER:g} s"
+                told = f"no process reads from this pipe within {SECONDS_FOR_A_READER:g}s"
                 raise OSError(errno.ETIMEDOUT, told) from None
         time.sleep(_LOOKS_AGAIN)  # the system tells nobody that a reader came
 
@@ -90,7 +90,7 @@ def write_whole(descriptor: int, content: bytes | memoryview) -> None:
             from mcptest.transport.loop import WRITE, wait_for
 
             if not wait_for(descriptor, WRITE, SECONDS_OF_PATIENCE):
-                told = f"nobody read from this pipe for {SECONDS_OF_PATIENCE:g} s"
+                told = f"no process read from this pipe for {SECONDS_OF_PATIENCE:g}s"
                 raise OSError(errno.ETIMEDOUT, told) from None
 
 
@@ -113,8 +113,8 @@ def claim_folder(folder: Path) -> None:
     except BlockingIOError:
         os.close(descriptor)
         raise UsageError(
-            f"another mcptest keeps its captures in {folder}",
-            hint="name another folder with --save-capture, or wait until it has ended",
+            f"another mcptest writes its captures to {folder}",
+            hint="choose another folder with --save-capture, or wait until it has ended",
         ) from None
     except OSError:  # a file system without locks
         os.close(descriptor)
@@ -184,8 +184,8 @@ _KINDS = {
 }
 _REMEDIES = {
     **{number: "name a file" for number, _ in _KINDS.values()},
-    errno.EFBIG: "is this the right file?",
-    errno.ETIMEDOUT: "name a file, or a pipe through which something comes and that ends",
+    errno.EFBIG: "check the name of the file",
+    errno.ETIMEDOUT: "name a file, or a pipe that delivers data and ends",
 }
 
 
@@ -267,11 +267,11 @@ def _block_of_pipe(descriptor: int) -> bytes:
             block = os.read(descriptor, _BLOCK)
         except BlockingIOError:  # there is somebody who might write
             if not wait_for(descriptor, READ, SECONDS_OF_SILENCE - SECONDS_FOR_A_WRITER):
-                missing = "nothing came through this pipe"
+                missing = "this pipe delivered nothing"
                 raise _silent(missing, SECONDS_OF_SILENCE) from None
         else:
             if not block and not wait_for(descriptor, READ, 0):  # poll tells of an end
-                raise _silent("nobody writes to this pipe", SECONDS_FOR_A_WRITER)
+                raise _silent("no process writes to this pipe", SECONDS_FOR_A_WRITER)
             return block
     return os.read(descriptor, _BLOCK)
 
@@ -281,4 +281,4 @@ def _too_large(largest: int) -> OSError:
 
 
 def _silent(missing: str, seconds: float) -> OSError:
-    return OSError(errno.ETIMEDOUT, f"{missing} within {seconds:g} s")
+    return OSError(errno.ETIMEDOUT, f"{missing} within {seconds:g}s")

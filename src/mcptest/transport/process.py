@@ -80,7 +80,7 @@ class ExitStatus(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if self.signal is None:
             return f"exited with code {self.code}"
-        return f"was ended by {signal_name(self.signal)}"
+        return f"was killed by {signal_name(self.signal)}"
 
 
 def signal_name(number: int) -> str:
@@ -224,7 +224,7 @@ def _status_of(returncode: int) -> ExitStatus:
 def spawn_error(error: OSError | ValueError, program: str, path: str, cwd: str | None) -> PeerError:
     """The error of a start that failed. `path` is the PATH that the server would have had."""
     if not isinstance(error, OSError):
-        return _failed(f"the server command can't be used: {error}")
+        return _failed(f"invalid server command: {error}")
     if cwd is not None and not Path(cwd).is_dir():
         what = "is not a directory" if Path(cwd).exists() else "does not exist"
         return _failed(f"the working directory {_quoted(cwd)} {what}")
@@ -236,7 +236,7 @@ def spawn_error(error: OSError | ValueError, program: str, path: str, cwd: str |
             return _failed(f"{_quoted(program)} is a directory, not a program")
         return _failed(
             f"{_quoted(program)} is not executable",
-            f"chmod +x {show(program)}, or name its interpreter",
+            f"run chmod +x {show(program)}, or name its interpreter",
         )
     if error.errno == errno.ENOEXEC:
         return _failed(
@@ -261,11 +261,11 @@ def _not_found(program: str, path: str, cwd: str | None) -> PeerError:
             "it was probably built for another system",
         )
     if any(letter.isspace() for letter in program):
-        hint = "this is one word with spaces in it; write the arguments as separate words"
+        hint = "this is one word with spaces; pass the arguments as separate words"
     else:
         hint = _nearest(program, path, cwd)
     where = "" if os.sep in program else " on the PATH"
-    return _failed(f"command not found: there is no {_quoted(program)}{where}", hint)
+    return _failed(f"command not found: {_quoted(program)}{where}", hint)
 
 
 def _locate(program: str, path: str, cwd: str | None) -> str | None:

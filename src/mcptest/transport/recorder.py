@@ -226,7 +226,7 @@ def _open_alone(partial: Path, path: Path) -> int:
             os.close(file)
             raise UsageError(
                 f"another mcptest is writing the capture {path}",
-                hint="wait until it has ended, or name another file",
+                hint="wait until it has ended, or choose another file",
             ) from None
         os.close(file)
 

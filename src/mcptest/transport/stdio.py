@@ -511,7 +511,7 @@ class Stdio:
             self._leave_large()
         if not self._gone or left:
             who = "the server" if not self._gone else f"{len(left)} processes of the server"
-            detail = f"{who} could not be ended, not even by SIGKILL"
+            detail = f"{who} survived SIGKILL"
             self._keep(self._trouble(ErrorKind.TIMEOUT, detail))
 
     def _escalate(self, process: ServerProcess, deadline: Deadline) -> None:
@@ -548,9 +548,7 @@ class Stdio:
         clauses = []
         if half := self.unfinished:
             held = self._lines.held
-            clauses.append(
-                f"stdout stands in the middle of a line, after {held} bytes: {show(half)}"
-            )
+            clauses.append(f"stdout ends in the middle of a line, after {held} bytes: {show(half)}")
         if self._process is not None and not self._gone and self._process.is_stopped:
             clauses.append("the server process is stopped (SIGSTOP or the like)")
         return "; ".join(clauses)

@@ -100,7 +100,7 @@ def decode_records(lines: Iterable[bytes], source: str = "capture") -> Iterator[
             )
             raise UsageError(
                 f"{source}:{number}: not a record of a capture: {reason}",
-                hint=f"the line begins {show(line, 80)!r}; see docs/capture-format.md",
+                hint=f"the line starts with {show(line, 80)!r}; see docs/capture-format.md",
             ) from None
         if type(record) is _FrameLine:
             yield _frame_of(record, source, number)

@@ -26,7 +26,7 @@ _TRIED = 20
 _LOOKED_AT = 16 * 1024
 _RULE = "{rule}"
 """Where the rule that was broken is told, if it is one of the transport's."""
-_ONE_PER_LINE = "; MCP over stdio sends each message on one line of its own"
+_ONE_PER_LINE = "; MCP over stdio sends each message on its own line"
 _Signs: TypeAlias = Sequence[tuple[Callable[[bytes], object], str]]
 
 
@@ -53,7 +53,7 @@ def _known_by_its_signs(pieces: Sequence[bytes], unfinished: bytes) -> str:
     if _runs_over_lines(looked_at):
         return f"it is JSON over several lines{_RULE}"
     if unfinished and _is_one_message(unfinished):
-        return "it is a message without a newline behind it"
+        return "it is a message without a newline at its end"
     return "it ends before the message is complete" if any(map(_is_cut_off, whole)) else ""
 
 
@@ -145,7 +145,7 @@ def _follows_other_text(piece: bytes) -> bool:
 
 
 _SIGNS: _Signs = (
-    (lambda piece: piece.startswith(_GZIP), "it is compressed with gzip, and nothing says so"),
+    (lambda piece: piece.startswith(_GZIP), "it is compressed with gzip, but no header says so"),
     (_is_utf_16, "it is UTF-16; MCP messages are UTF-8"),
     (_LSP.search, f"it is framed by headers, as LSP messages are{_RULE}"),
     (_EVENT.match, f"it is a server-sent event{_RULE}"),
@@ -154,9 +154,9 @@ _SIGNS: _Signs = (
 )
 _SIGNS_OF_A_MESSAGE: _Signs = (
     (_ends_in_carriage_returns, "its lines end with a carriage return alone, not with a newline"),
-    (_has_spare_comma, "a comma stands behind the last member, which JSON does not allow"),
+    (_has_spare_comma, "there is a comma after the last member, which JSON does not allow"),
     (lambda piece: b"\0" in piece, "there is a NUL byte in it, which JSON does not allow"),
-    (_has_several, f"several messages stand on one line{_RULE}"),
-    (_precedes_other_text, f"other text stands behind a message{_RULE}"),
-    (_follows_other_text, f"a message stands behind other text{_RULE}"),
+    (_has_several, f"there are several messages on one line{_RULE}"),
+    (_precedes_other_text, f"there is other text after a message{_RULE}"),
+    (_follows_other_text, f"there is other text before a message{_RULE}"),
 )

@@ -338,7 +338,7 @@ def _id_and_params_problems(value: dict[str, Any]) -> Iterator[Problem]:
 def _why_not_both(value: dict[str, Any]) -> str:
     for null, other in (("error", "result"), ("result", "error")):
         if value[null] is None:
-            return f"{null} is null beside the {other}: only one of them may be there"
+            return f"{null} is null beside the {other}: only one of them is allowed"
     return "both result and error are present"
 
 

@@ -217,11 +217,11 @@ class _MessageReader:
         if coding is not None:
             # 3: may be an attempt to smuggle a request, and ought to be handled as an error.
             if length is not None:
-                raise _bad("both Transfer-Encoding and Content-Length are given")
+                raise _bad("both Transfer-Encoding and Content-Length are present")
             # 4: where chunks are not the last coding, the length of a request can't be known.
             # Section 6.1: in HTTP/1.0 a Transfer-Encoding means that the framing is faulty.
             if coding.lower() != "chunked" or not modern:
-                raise _bad("Transfer-Encoding {} can't be read", quoted=coding, length=40)
+                raise _bad("unsupported Transfer-Encoding {}", quoted=coding, length=40)
         # 5: an invalid Content-Length is an error that nothing can recover from.
         if length is not None and not _DIGITS.fullmatch(length):
             raise _bad("Content-Length is {}", quoted=length, length=40)
@@ -318,7 +318,7 @@ class _MessageReader:
     def _read_chunk_end(self, events: list[Any]) -> bool:
         mark = self._data[self._place : self._place + 2]
         if not b"\r\n".startswith(mark):
-            raise _bad("a chunk is longer than its size said", self.rest[:1000])
+            raise _bad("a chunk is longer than its size", self.rest[:1000])
         if len(mark) < 2:
             return False
         self._place += 2
@@ -396,7 +396,7 @@ class ResponseReader(_MessageReader):
         status = int(match[2])
         # RFC 9110, section 7.8: a server switches only to a protocol that the client named.
         if status == 101:
-            raise _bad("101 Switching Protocols, which nobody asked for", b"\r\n".join(lines))
+            raise _bad("101 Switching Protocols, which was not requested", b"\r\n".join(lines))
         headers = _fields(lines[1:])
         events.append(ResponseHead(status, (match[3] or b"").decode("latin-1"), headers))
         if status >= 200:
@@ -479,7 +479,7 @@ class RequestReader(_MessageReader):
         # Section 3.2: a 400 for a request of HTTP/1.1 without a Host, and for any with two.
         hosts = sum(name.lower() == "host" for name, _ in headers)
         if hosts > 1:
-            raise _bad(f"there are {hosts} Host headers", b"\r\n".join(lines))
+            raise _bad(f"the request has {hosts} Host headers", b"\r\n".join(lines))
         if modern and not hosts:
             raise _bad("the Host header is missing", b"\r\n".join(lines))
         self.head = RequestHead(method, target, headers, modern)
@@ -497,12 +497,12 @@ class RequestReader(_MessageReader):
         method, target = match[1].decode("ascii"), match[2].decode("latin-1")
         # Section 3.2 has other forms: for proxies that a client was told of, and `OPTIONS *`.
         if not target.startswith("/"):
-            raise _bad("the target {} is no path", line, quoted=target)
+            raise _bad("the target {} is not a path", line, quoted=target)
         # RFC 9110, section 15.6.6 has a status for another major version. Another minor one
         # is read like the highest that is known (section 2.5 there).
         if match[3] != b"1":
             self._other_version = True
-            raise _bad("only HTTP/1.1 is spoken here", line)
+            raise _bad("only HTTP/1.1 is supported", line)
         return method, target, match[4] != b"0"
 
     def _without_length(self) -> int:
@@ -538,7 +538,7 @@ def _framing_facts(headers: Headers) -> dict[str, str]:
         key = name.lower()
         if key in FRAMING_HEADERS:
             if key in facts:
-                raise _bad(f"{name} is given twice")
+                raise _bad(f"{name} appears twice")
             facts[key] = value
     return facts
 

@@ -81,7 +81,7 @@ def json_value(text: str) -> Any:
     """A value that a person wrote as JSON. ValueError says what is wrong with it."""
 
     def refuse(name: str) -> Any:
-        raise ValueError(f"{name} is no value of JSON")
+        raise ValueError(f"{name} is not a JSON value")
 
     return json.loads(text, parse_constant=refuse)
 
@@ -283,7 +283,7 @@ def _members_cost(objects: int, colons: int) -> int:
 
 
 UNREAD = (
-    "it has so many values that reading them would take more than "
+    "it has too many values: reading them would take more than "
     f"{DEFAULT_LIMITS.values_bytes // MEBIBYTE} MB"
 )
 """What is said of such a text."""

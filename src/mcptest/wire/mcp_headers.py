@@ -70,7 +70,7 @@ def annotation_problems(input_schema: Any) -> tuple[str, ...]:
     problems: list[str] = []
     seen: set[str] = set()
     for path, header, kind in header_annotations(input_schema):
-        where = show("/".join(path), 80) if path else "a place that properties do not lead to"
+        where = show("/".join(path), 80) if path else "a place that properties do not reach"
         if not path:
             problems.append(f"{ANNOTATION} at {where}")
         if not isinstance(header, str):
@@ -255,10 +255,10 @@ def refusal_in_words(status: int, headers: Iterable[tuple[str, str]], reason: st
     if reason:
         words += f" {show(reason, 80)}"
     if status > 599:
-        words += ", which is no status of HTTP"
+        words += ", which is not an HTTP status"
     wanted = next((v for k, v in headers if k.lower() == "www-authenticate"), None)
     if wanted is not None:
-        words += f"; the server wants authorization: {show(wanted, 200)}"
+        words += f"; the server requires authorization: {show(wanted, 200)}"
     return words
 
 

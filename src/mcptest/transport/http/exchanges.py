@@ -89,7 +89,7 @@ class RequestWriter:
         lines = [f"{method} {url.target} HTTP/1.1\r\n"]
         for name, value in fields:
             if not _NAME.fullmatch(name):
-                raise UsageError(f"not a header name: {show(name, 80)!r}")
+                raise UsageError(f"invalid header name: {show(name, 80)!r}")
             if _UNSENDABLE.search(value):
                 raise UsageError(
                     f"the value of header {name} contains a line break or NUL",
@@ -112,7 +112,7 @@ def redirect_target(request: OutgoingRequest, status: int, location: str) -> tup
     except ValueError as error:
         return None, f"{where}: {error}"
     if url.origin != request.url.origin:
-        return None, f"{where} leads from {request.url.origin} to another server, {url.origin}"
+        return None, f"{where} leads from {request.url.origin} to another server: {url.origin}"
     if request.method != "GET" and status not in {307, 308}:
         return None, f"{where} asks to turn a {request.method} into a GET"
     return url, ""
@@ -259,7 +259,7 @@ class Exchanges:
                 Trouble(
                     t=self._clock(),
                     error=ErrorKind.BAD_HTTP.value,
-                    detail="bytes came on a connection whose response was complete",
+                    detail="the server sent bytes after the complete response",
                     excerpt=show(data),
                 )
             )
@@ -441,7 +441,7 @@ class Exchanges:
             self._complete(exchange, connection, reader)
         except WireError as fault:
             if reader.is_untouched:
-                why = "the server closed the connection without an answer"
+                why = "the server closed the connection without a response"
                 self._lose(connection, WireError(ErrorKind.CONNECTION_LOST, why))
                 return
             if exchange.answer.is_events:
@@ -457,9 +457,7 @@ class Exchanges:
             return
         untouched = exchange.reader is not None and exchange.reader.is_untouched
         if used and untouched and not taken:  # nothing is asked for twice
-            exchange.answer.note(
-                "the server had closed the idle connection; sent again on a new one"
-            )
+            exchange.answer.note("the server closed the idle connection; sent again on a new one")
             try:
                 self._send(exchange, self._pool.another())
             except PeerError as error:

@@ -95,7 +95,7 @@ class Answer(msgspec.Struct, eq=False):
         if self.body is not None:
             self.body.finish()
         if rest:
-            why = f"{len(rest)} bytes follow the end of the response"
+            why = f"the server sent {len(rest)} bytes after the end of the response"
             self.trouble(ErrorKind.BAD_HTTP, why, show(rest, EXCERPT))
         self.end_stream(complete=True)
 
@@ -303,7 +303,8 @@ class Unpacker:
     def __init__(self, coding: str, limit: int | None) -> None:
         if coding not in _CODINGS:
             raise WireError(
-                ErrorKind.BAD_HTTP, f"Content-Encoding {show(coding, 40)!r} was not asked for"
+                ErrorKind.BAD_HTTP,
+                f"the server used Content-Encoding {show(coding, 40)!r}, which was not requested",
             )
         self._coding = coding
         self._limit = limit
@@ -321,7 +322,7 @@ class Unpacker:
             try:
                 piece = self._decoder.decompress(data, _PIECE)
             except zlib.error as error:
-                why = f"the {self._coding} body is broken: {error}"
+                why = f"the {self._coding} body is corrupt: {error}"
                 raise WireError(ErrorKind.BAD_HTTP, why, data) from None
             self._unpacked += len(piece)
             if self._unpacked > allowed:

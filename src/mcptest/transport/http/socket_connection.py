@@ -208,7 +208,7 @@ class ConnectionPool:
         try:
             while not connection.establish():
                 if deadline.expired:
-                    message = f"TLS with {origin} was not agreed within {deadline.limit:g} s"
+                    message = f"TLS with {origin} did not complete within {deadline.limit:g}s"
                     raise PeerError(ErrorKind.TIMEOUT, message, hint=_TLS_HINT)
                 wait_for(connection.sock.fileno(), connection.events, deadline.remaining())
         except WireError as lost:
@@ -227,7 +227,7 @@ class ConnectionPool:
         try:
             sock, connected = start_connect(address)
         except OSError as error:
-            message = f"no further connection to {origin}: {os.strerror(error.errno or 0)}"
+            message = f"no more connections to {origin}: {os.strerror(error.errno or 0)}"
             raise PeerError(ErrorKind.CONNECTION_REFUSED, message, hint=_HINT) from None
         return self._adopt(SocketConnection(origin, sock, connected=connected, tls=self._tls))
 
@@ -279,5 +279,5 @@ def default_tls(origin: Origin) -> ssl.SSLContext | None:
     return ssl.create_default_context()
 
 
-_HINT = "is the server running, and is the port right?"
-_TLS_HINT = "does the server speak TLS on this port, with a certificate for this name?"
+_HINT = "check that the server is running and the port is correct"
+_TLS_HINT = "check that the server uses TLS on this port, with a certificate for this name"

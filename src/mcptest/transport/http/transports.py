@@ -109,8 +109,10 @@ class StreamableHttp:
         self._exchanges.submit(exchange, deadline)
         while self._exchanges.is_writing(exchange):  # a sender never waits without reading
             if deadline.expired:
-                self._exchanges.abandon(exchange.stream, "the request was not taken in time")
-                message = f"{self.url} did not take the request within {deadline.limit:g} s"
+                self._exchanges.abandon(
+                    exchange.stream, "the server did not accept the request in time"
+                )
+                message = f"{self.url} did not accept the request within {deadline.limit:g}s"
                 raise PeerError(ErrorKind.TIMEOUT, message, hint="the server does not read")
             # A flood on other streams must not fill the memory while this one is written.
             if self._waiting_bytes > self._limits.message_bytes:
@@ -160,7 +162,7 @@ class StreamableHttp:
     def partial(self) -> str:
         """What has come of an answer that is not complete, as a clause."""
         held = self._exchanges.held
-        return f"{held} bytes of an unfinished response came" if held else ""
+        return f"the server sent {held} bytes of an unfinished response" if held else ""
 
     def abandon(self, stream: int) -> None:
         """Close one stream at once; in the stateless era that cancels its request."""
@@ -217,9 +219,13 @@ class LegacySse:
             if not records:
                 kinds = (HttpResponse, SseEvent)
                 answered = any(isinstance(record, kinds) for record in self._ready)
-                what = "a response came, but no endpoint event" if answered else "no response came"
-                message = f"{self._url} named no endpoint within {deadline.limit:g} s: {what}"
-                hint = "is this the URL of an SSE stream?"
+                what = (
+                    "the server sent a response but no endpoint event"
+                    if answered
+                    else "the server sent no response"
+                )
+                message = f"{self._url} sent no endpoint within {deadline.limit:g}s: {what}"
+                hint = "check that this is the URL of an SSE stream"
                 raise PeerError(ErrorKind.TIMEOUT, message, hint=hint)
 
     def send(
@@ -266,7 +272,7 @@ class LegacySse:
                 self._ended = PeerError(ErrorKind(record.error), f"{self._url}: {record.in_words}")
         elif isinstance(record, StreamEnd) and record.stream == self._stream:
             how = "ended" if record.complete else "was cut off"
-            before = "" if self._endpoint else " before it named an endpoint"
+            before = "" if self._endpoint else " before it sent an endpoint"
             self._ended = self._ended or PeerError(
                 ErrorKind.CLOSED, f"the event stream of {self._url} {how}{before}"
             )
@@ -277,7 +283,7 @@ class LegacySse:
         try:
             endpoint = self._url.join(reference)
         except ValueError as error:
-            why = f"the endpoint {show(reference, 120)!r} is no URL to POST to: {error}"
+            why = f"the endpoint {show(reference, 120)!r} is not a valid URL: {error}"
             raise PeerError(ErrorKind.ADDRESS_REFUSED, why) from None
         if endpoint.origin != self._url.origin:
             where = show(str(endpoint), 120)

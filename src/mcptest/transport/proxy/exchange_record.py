@@ -56,8 +56,8 @@ def listening_address(words: str) -> tuple[str, int]:
         raise UsageError(f"--listen takes HOST:PORT, not {show(words, 80)!r}")
     if host not in LOOPBACK:
         raise UsageError(
-            f"--listen is for this machine only, not {show(host, 80)!r}",
-            hint="use 127.0.0.1, ::1 or localhost; port 0 takes any that is free",
+            f"--listen works on this machine only, not on {show(host, 80)!r}",
+            hint="use 127.0.0.1, ::1 or localhost; port 0 picks a free port",
         )
     return host, int(port)
 
@@ -256,7 +256,7 @@ class ExchangeRecord:
         if body:
             say(Frame(t=book.clock(), sender="client", raw=body, stream=self._stream))
         elif self._pieces is None:
-            detail = "the body of the request is too large to be kept; it was passed on"
+            detail = "the request body is too large to keep; it was passed on"
             answer.trouble(ErrorKind.BODY_TOO_LARGE, detail)
         self._answer, self._pieces = answer, None
         self._hold(0)
@@ -281,7 +281,9 @@ class ExchangeRecord:
         try:
             answer.data(piece)
             if not self._hold(answer.held):
-                raise WireError(ErrorKind.BODY_TOO_LARGE, "too much is held for all answers")
+                raise WireError(
+                    ErrorKind.BODY_TOO_LARGE, "the unfinished responses are too large to keep"
+                )
         except EnoughError:
             self._over = True
         except WireError as fault:

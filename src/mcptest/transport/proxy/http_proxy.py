@@ -243,7 +243,7 @@ class ProxiedExchange:
         late = time.monotonic() - self._began > CONNECT_SECONDS
         if connection is not None and not connection.established and late:
             self._drop()
-            why = f"no connection to {self._server} within {CONNECT_SECONDS:g} s"
+            why = f"could not connect to {self._server} within {CONNECT_SECONDS:g}s"
             self._broken(WireError(ErrorKind.TIMEOUT, why))
 
     def close(self, why: str) -> None:
@@ -436,7 +436,7 @@ class DownstreamConnection(AcceptedConnection):
             why = f"{refused.status}: {refused.why}"
             self._proxy.book.note(f"a request was refused with {why}")
         else:
-            exchange.close(f"the request can't be read on: {refused.why}")
+            exchange.close(f"the rest of the request is unreadable: {refused.why}")
         if exchange is not None and exchange.is_answering:
             self.close()
         else:

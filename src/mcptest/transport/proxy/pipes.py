@@ -416,13 +416,13 @@ class StdioProxy:
             return
         if self._patience is not None and self._patience.expired:
             self._timed_out = True
-            why = "when the time for the session was over"
+            why = "because the session timed out"
         elif not self._client_left:
             return
         elif os.getppid() != self._parent:
-            why = "because the client is gone"
+            why = "because the client disconnected"
         elif time.monotonic() - self._moved > SILENCE:
-            why = f"after {SILENCE:g} s of silence since the client closed its side"
+            why = f"after {SILENCE:g}s of silence since the client closed its side"
         else:
             return
         self._advance("terminate", why)
