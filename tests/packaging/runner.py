@@ -1,7 +1,8 @@
 """A runner for composite actions, as far as ours needs one: expressions, environment, bash, files.
 
 It knows `inputs.X`, `steps.X.outputs.Y` and `github.action_path`, conditions made of `==`, `!=` and
-`&&`, and what a step may write: outputs, paths, the step summary.
+`&&`, and what a step may write: outputs, paths, the step summary. Of other actions it plays
+`setup-python`, which changes the PATH of the job unless it is told not to.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ class Runner:
     temp: Path
     path: str
     """What the PATH of the job begins with."""
+    set_up: Path | None = None
+    """The program `python` that `actions/setup-python` finds for this action."""
+    system: str = "Linux"
     outputs: dict[str, dict[str, str]] = field(default_factory=dict)
     used: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     """Other actions that would have been used, with what they were given."""
@@ -55,13 +59,22 @@ class Runner:
             if not self._wanted(step.get("if", ""), inputs):
                 continue
             if "uses" in step:
-                with_ = {key: self._filled(value, inputs) for key, value in step["with"].items()}
+                with_ = {
+                    key: self._filled(str(value), inputs) for key, value in step["with"].items()
+                }
                 self.used.append((step["uses"], with_))
+                if step["uses"].startswith("actions/setup-python@") and self.set_up:
+                    self._set_up_python(step["id"], self.set_up, with_)
                 continue
             self.code = self._run(step, inputs)
             if self.code:
                 break
         return {name: self._filled(one["value"], inputs) for name, one in known["outputs"].items()}
+
+    def _set_up_python(self, step: str, python: Path, given: Mapping[str, str]) -> None:
+        self.outputs[step] = {"python-path": str(python)}
+        if given.get("update-environment", "true").lower() != "false":
+            self.path = os.pathsep.join([str(python.parent), self.path])
 
     def _value(self, name: str, inputs: Mapping[str, str]) -> str:
         head, *rest = name.split(".")
@@ -100,6 +113,7 @@ class Runner:
             "CI": "true",
             "GITHUB_ACTIONS": "true",
             "RUNNER_TEMP": str(self.temp),
+            "RUNNER_OS": self.system,
             "GITHUB_STEP_SUMMARY": str(self.temp / "summary.md"),
             **{name: str(file) for name, file in files.items()},
             **{name: self._filled(value, inputs) for name, value in step["env"].items()},

@@ -6,13 +6,14 @@ import json
 import re
 import shutil
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.packaging.installing import ROOT
+from tests.packaging.installing import ROOT, installed
 from tests.packaging.runner import Runner, action
 from tests.schemas.validators import problems, read_annotations, read_sarif, validator
 
@@ -103,7 +104,7 @@ def test_a_suite_that_fails_fails_the_step_after_its_reports(runner: Runner) -> 
     failing(runner)
     said = runner.use(**ready(path="evals", server="demo"))
     assert (runner.code, said["verdict"], said["failed"], said["passed"]) == (1, "fail", "1", "2")
-    assert runner.ran == ["Run mcptest", "Say the verdict"]
+    assert runner.ran == ["Run mcptest", "Report the verdict"]
     assert len(runner.used) == 1
     commands = read_annotations(runner.log)
     assert commands[0].startswith("::error file=evals/quickstart.yaml,line=12,")
@@ -251,7 +252,6 @@ def test_it_installs_the_version_that_it_belongs_to_or_the_one_that_is_named(
     wanted = [line for line in asked(pretended) if "mcptest" in line or line.startswith("/")]
     assert wanted == [str(ROOT), "mcptest==0.1.0", f"{ROOT}[property,pytest]"]
     assert asked(pretended).count("--") == 3
-    assert pretended.path.startswith(str(pretended.temp / "mcptest" / "bin"))
     assert pretended.used[0][0].startswith("actions/setup-python@")
 
 
@@ -262,6 +262,144 @@ def test_no_version_and_no_extra_is_a_command(pretended: Runner, text: str) -> N
         assert pretended.code == 2
     assert not (pretended.temp / "asked").exists()
     assert list(pretended.workspace.parent.rglob("pwned")) == []
+
+
+# -- whose Python ----------------------------------------------------------------------------------
+
+SUITE = """server:
+  command: {command}
+  args: [{program}]
+tests:
+  - name: two and two is four
+    assert:
+      tool: add
+      args: {{a: 2, b: 2}}
+      expect: {{contains: ["4"]}}
+"""
+PYTHON_SERVER = """import json, sys
+from job_only import add
+
+TOOL = {"name": "add", "description": "Adds.", "inputSchema": {"type": "object"}}
+TOOL["annotations"] = {"readOnlyHint": True}
+SERVER = {"name": "adder", "version": "1"}
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["method"] == "initialize":
+        version = request["params"]["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": SERVER}
+    elif request["method"] == "tools/list":
+        result = {"tools": [TOOL]}
+    elif request["method"] == "tools/call":
+        result = {"content": [{"type": "text", "text": str(add(**request["params"]["arguments"]))}]}
+    else:
+        result = None
+    if "id" in request:
+        unknown = {"error": {"code": -32601, "message": "Method not found"}}
+        answer = unknown if result is None else {"result": result}
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
+"""
+NODE_SERVER = """const lines = require("readline").createInterface({input: process.stdin});
+const add = require("job_only");
+const tool = {name: "add", description: "Adds.", inputSchema: {type: "object"}};
+const results = {
+  initialize: ({protocolVersion}) => ({
+    protocolVersion, capabilities: {tools: {}}, serverInfo: {name: "adder", version: "1"},
+  }),
+  "tools/list": () => ({tools: [tool]}),
+  "tools/call": ({arguments: {a, b}}) => ({content: [{type: "text", text: `${add(a, b)}`}]}),
+};
+lines.on("line", (line) => {
+  const {id, method, params} = JSON.parse(line);
+  if (id === undefined) return;
+  const known = results[method];
+  const answer = known ? {result: known(params)} : {error: {code: -32601, message: method}};
+  console.log(JSON.stringify({jsonrpc: "2.0", id, ...answer}));
+});
+"""
+
+
+@pytest.fixture
+def job(runner: Runner, wheel: Path, tmp_path: Path) -> Runner:
+    """A job that has set up a Python of its own, with a package that no other Python has.
+
+    The action's Python makes an environment that is there already, with our wheel and a pip that
+    installs nothing: each step is run as it stands, and none needs the network.
+    """
+    (Path(runner.path) / "mcptest").unlink()
+    (runner.workspace / "evals" / "quickstart.yaml").unlink()
+    theirs = tmp_path / "job-python"
+    venv.create(theirs, with_pip=False, symlinks=True)
+    (packages,) = (theirs / "lib").glob("python*/site-packages")
+    (packages / "job_only.py").write_text("def add(a, b):\n    return a + b\n")
+    runner.path = str(theirs / "bin")
+    ours = installed(wheel, runner.temp / "mcptest")
+    (packages,) = (ours.folder / "lib").glob("python*/site-packages")
+    (packages / "pip.py").write_text("")
+    runner.set_up = tmp_path / "set-up" / "python"
+    runner.set_up.parent.mkdir()
+    runner.set_up.write_text(f'#!/bin/bash\n[ "$1" = -m ] || exec {sys.executable} "$@"\n')
+    runner.set_up.chmod(0o755)
+    return runner
+
+
+def suite_for(job: Runner, command: str, program: str, text: str) -> None:
+    (job.workspace / program).write_text(text)
+    suite = SUITE.format(command=command, program=program)
+    (job.workspace / "evals" / "adder.yaml").write_text(suite)
+
+
+def test_a_suite_that_says_python_gets_the_python_of_the_job(job: Runner) -> None:
+    suite_for(job, "python", "server.py", PYTHON_SERVER)
+    said = job.use(path="evals", html="false")
+    assert (job.code, said["verdict"], said["passed"]) == (0, "pass", "1"), job.log
+    assert job.ran == ["Install mcptest", "Run mcptest", "Report the verdict"]
+    assert job.used[0][1] == {"python-version": "3.13", "update-environment": "False"}
+
+
+def test_a_server_that_is_named_in_the_step_gets_the_python_of_the_job(job: Runner) -> None:
+    (job.workspace / "server.py").write_text(PYTHON_SERVER)
+    said = job.use(command="audit", server="python server.py", html="false")
+    assert said["tests"] == "1", job.log
+    assert "ModuleNotFoundError" not in job.log
+
+
+def test_a_suite_that_says_node_gets_the_node_and_the_packages_of_the_job(
+    job: Runner, tmp_path: Path
+) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no Node here")
+    programs = tmp_path / "job-node"
+    programs.mkdir()
+    (programs / "node").symlink_to(node)
+    job.path = f"{programs}:{job.path}"
+    package = job.workspace / "node_modules" / "job_only"
+    package.mkdir(parents=True)
+    (package / "index.js").write_text("module.exports = (a, b) => a + b;\n")
+    suite_for(job, "node", "server.js", NODE_SERVER)
+    said = job.use(path="evals", html="false")
+    assert (job.code, said["verdict"], said["passed"]) == (0, "pass", "1"), job.log
+
+
+def test_the_action_adds_nothing_but_mcptest_to_the_path(job: Runner) -> None:
+    suite_for(job, "python", "server.py", PYTHON_SERVER)
+    before = job.path
+    job.use(path="evals", html="false")
+    added, rest = job.path.split(":", 1)
+    assert (rest, [path.name for path in Path(added).iterdir()]) == (before, ["mcptest"])
+
+
+def test_without_a_python_version_the_job_s_own_python_runs_mcptest(pretended: Runner) -> None:
+    pretended.use(server="demo", python_version="")
+    assert pretended.used == []
+    assert asked(pretended)[-1] == str(ROOT)
+
+
+def test_on_windows_the_action_says_where_it_runs(pretended: Runner) -> None:
+    pretended.system = "Windows"
+    pretended.use(server="demo")
+    assert (pretended.code, pretended.ran) == (2, ["Install mcptest"])
+    assert "mcptest runs on Linux and macOS" in pretended.log
 
 
 # -- examples --------------------------------------------------------------------------------------
