@@ -6,6 +6,11 @@ import sys
 _OBJECTS_BEFORE_A_COLLECTION = 100_000
 """More than our start makes. It all stays, and looking through it costs a tenth of the start."""
 _INTERRUPTED = 130
+_COULD_NOT_START = 2
+_NOT_ON_WINDOWS = (
+    "mcptest: Windows is not supported; mcptest runs on Linux and macOS\n"
+    "On Windows, install it in WSL and run it there.\n"
+)
 
 
 def main() -> int:
@@ -13,6 +18,9 @@ def main() -> int:
     words = sys.argv[1:]
     if words in (["--version"], ["-V"], ["version"]):
         return _tell_version()
+    if sys.platform == "win32":
+        sys.stderr.write(_NOT_ON_WINDOWS)
+        return _COULD_NOT_START
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
         from mcptest.commands.completion.cli import answer
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from mcptest import __version__
+from mcptest.__main__ import main
 from mcptest.commands import app
 from mcptest.core.errors import ErrorKind, McptestError, PeerError, UsageError
 
@@ -367,3 +368,17 @@ def test_what_is_neither_true_nor_false_is_refused(
 def test_options_of_an_action_may_be_spelled_as_in_go(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["compliance", "rules", "-json=true"]) == 0
     assert capsys.readouterr().out.startswith(("{", "["))
+
+
+# -- where it runs ---------------------------------------------------------------------------------
+
+
+def test_on_windows_it_says_at_once_where_it_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(sys, "argv", ["mcptest", "run"])
+    assert main() == 2
+    first, then = capsys.readouterr().err.splitlines()
+    assert first == "mcptest: Windows is not supported; mcptest runs on Linux and macOS"
+    assert "WSL" in then
