@@ -8,15 +8,23 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import jsonschema_rs
 import pytest
 
+from mcptest.commands.mcp.tool_commands import MAX_FINDINGS, findings_of
+from mcptest.commands.mcp.tool_commands import outcome as command_outcome
+from mcptest.core import results
+from mcptest.report.codec import as_json
 from tests.agents.asking import ALLOWED, Agent, outcome, refused, words_of
 from tests.e2e.demo_peer import A, D, meta
 from tests.e2e.driving import is_alive, mcptest, wait_until
 from tests.safety import hostile
+
+if TYPE_CHECKING:
+    from mcptest.servers.demo.tool_list import Call
 
 SCRIPT = (str(Path(sys.executable).with_name("mcptest")), "mcp")
 """Not `python -m`, which would look for modules in the folder that it is started in."""
@@ -129,6 +137,60 @@ def test_what_is_on_disk_is_judged(reader: Agent, call: tuple[str, Any, str, str
 @pytest.mark.parametrize("call", LIVE, ids=lambda call: f"{call[0]} {call[2]}")
 def test_an_allowed_server_is_tested(runner: Agent, call: tuple[str, Any, str, str]) -> None:
     check(runner, (call[0], {**call[1], "server_name": "demo"}, *call[2:]))
+
+
+def test_a_finding_has_its_proof_and_the_command_that_repeats_it(runner: Agent) -> None:
+    data = outcome(runner.use("run_suite", {"path": "evals/add.yaml", "server_name": "demo"}))
+    (found,) = data["findings"]
+    assert data["findings_total"] == 1
+    assert (found["level"], found["subject"]) == ("error", "wrong on purpose")
+    assert '"add"' in found["request"]
+    assert "5" in found["response"]
+    assert found["repeat"].endswith("-k 'wrong on purpose' --server demo")
+
+
+def test_findings_that_fail_nothing_are_told_too(reader: Agent, root: Path) -> None:
+    sample = Path(__file__).parents[1] / "data" / "lint_sample.json"
+    (root / "tools.json").write_bytes(sample.read_bytes())
+    data = outcome(reader.use("lint_tools", {"path": "tools.json"}))
+    levels = [one["level"] for one in data["findings"]]
+    assert levels == ["error", *["warning"] * (len(levels) - 1)]
+    serious = [one for one in data["report"]["findings"] if one["severity"] != "note"]
+    assert len(levels) == data["findings_total"] == len(serious) > 1
+    assert all(one["fix"] for one in data["findings"])
+
+
+def test_a_report_that_is_too_long_still_has_its_findings(tmp_path: Path) -> None:
+    """A judgement of a whole server: more than a context can take, and the broken rules of it."""
+    old = Path(__file__).parents[2] / "examples" / "migration-doctor" / "old_server.py"
+    command = shlex.join([sys.executable, str(old)])
+    with Agent(tmp_path, "--allow-run", "--allow-server", command) as agent:
+        judged = outcome(agent.use("compliance_run", {"server_name": command}))
+        planned = outcome(agent.use("doctor", {"server_name": command, "to": "2026-07-28"}))
+    assert "report" not in judged
+    by_level = {one["id"]: one["level"] for one in judged["findings"]}
+    assert (by_level["CAP-002"], by_level["JSONRPC-002"]) == ("error", "warning")
+    assert all(one["fix"] for one in planned["findings"])
+
+
+def test_a_command_in_a_stored_report_is_not_handed_on(reader: Agent) -> None:
+    (found,) = outcome(reader.use("read_report", {"path": "run.json"}))["findings"]
+    assert found["subject"] == "wrong on purpose"
+    assert "repeat" not in found
+
+
+def test_only_the_first_findings_are_told_and_all_are_counted() -> None:
+    failed = [
+        results.TestResult(name=f"test {number}", status=results.Status.FAIL, detail="no\nmore")
+        for number in range(MAX_FINDINGS + 1)
+    ]
+    report = as_json(results.RunReport(results=tuple(failed)))
+    found = findings_of(report, with_commands=True)
+    assert len(found) == MAX_FINDINGS + 1
+    assert findings_of(b"", with_commands=True) == []
+    call = cast("Call", SimpleNamespace(knows=lambda revision: True))
+    told = command_outcome(call, "mcptest run", "failed", 1, "", report, found)["structuredContent"]
+    assert (len(told["findings"]), told["findings_total"]) == (MAX_FINDINGS, MAX_FINDINGS + 1)
 
 
 def test_rules_are_explained_and_listed(reader: Agent) -> None:

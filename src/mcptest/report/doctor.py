@@ -27,6 +27,7 @@ from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.report.head import Report
 from mcptest.report.markdown import code
+from mcptest.report.problems import ReportedProblem, problems_in_run
 from mcptest.report.terminal import Style, fact_lines, remark_lines, why_revision
 from mcptest.report.upgrade_guide import plain
 
@@ -231,6 +232,13 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
 
     def as_run(self) -> RunReport:
         return self.run_of(_result(one, self) for one in self.items)
+
+    def found_problems(self, run: RunReport) -> Iterator[ReportedProblem]:
+        """Each with the fix of its item."""
+        fixes = {f"{one.id}: {one.title}": one.fix for one in self.items}
+        for problem in problems_in_run(run):
+            rule = msgspec.structs.replace(problem.rule, help=fixes.get(problem.subject, ""))
+            yield msgspec.structs.replace(problem, rule=rule)
 
     def run_and_excuses(self) -> tuple[RunReport, Mapping[str, str]]:
         """What is unknown is no failure, and still something to look at."""

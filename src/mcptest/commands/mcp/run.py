@@ -114,7 +114,7 @@ def templates() -> tuple[Template, ...]:
             "",
             "rule",
             "Page of a rule",
-            "What one rule demands, why, and what proves a violation; by its id.",
+            "What one rule requires, why, and what counts as a violation.",
             knowledge.page_of,
             lambda: tuple(knowledge.titles()),
             variable="id",
@@ -127,9 +127,9 @@ def _write_a_suite(world: World, arguments: dict[str, str]) -> list[Obj]:
     focus = f" Pay special attention to: {about}." if about else ""
     words = (
         f"Please write a suite of tests for the MCP server {arguments['server']}.{focus}\n\n"
-        "Learn first what it offers (its tools/list, prompts/list and resources/list). Cover each "
-        "tool with one success and one refusal. Check the suite with the tool validate_suite until "
-        f"nothing is wrong with it, then show it.\n\n{suite_guide()}"
+        "First find out what it offers (tools/list, prompts/list and resources/list). Cover each "
+        "tool with one success and one error. Check the suite with the tool validate_suite until "
+        f"it has no mistakes, then show it.\n\n{suite_guide()}"
     )
     return [says("user", words)]
 

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -31,6 +31,9 @@ from mcptest.session.server_spec import DEFAULT_CONFIG
 from mcptest.transport.lifeline import server_environment
 from mcptest.transport.loop import READ, Loop, Timer
 from mcptest.transport.temporary import new_folder, remove_folder
+
+if TYPE_CHECKING:
+    from mcptest.report.problems import ReportedProblem
 
 Obj: TypeAlias = dict[str, Any]
 Running: TypeAlias = Generator[Any, Any, Obj]
@@ -291,6 +294,8 @@ class CommandProcess:
 FOR_AGENTS = "--format=agent"
 MAX_TEXT = 20_000
 MAX_REPORT = 20_000
+MAX_DECODED = 4 * 1024 * 1024
+MAX_FINDINGS = 50
 DEFAULT_LIMIT = 120
 MAX_LIMIT = 600
 _VERDICTS = {
@@ -383,12 +388,59 @@ def result_of(order: ToolCommand, output: CommandOutput, place: WorkFolder, call
         said = _cut(output.err or output.out) or f"the command ended with {code}"
         advice = _WHAT_TO_DO.get(ExitCode(code), "") if code in set(ExitCode) else ""
         return failure(f"{said}\n{advice}".strip())
-    return outcome(call, repeat, verdict, code, _cut(output.out or output.err), place.report())
+    text, report = _cut(output.out or output.err), place.report()
+    # A command that stands in a file of somebody is not handed on to an agent.
+    found = findings_of(report, with_commands=order.words[0] != "report")
+    return outcome(call, repeat, verdict, code, text, report, found)
 
 
-def outcome(call: Call, repeat: str, verdict: str, code: int, text: str, report: bytes) -> Obj:
+def findings_of(report: bytes, *, with_commands: bool) -> list[Obj]:
+    """What was found, errors first, and warnings too: a broken SHOULD fails nothing."""
+    if not 0 < len(report) <= MAX_DECODED:
+        return []
+    # An agent that only reads rules and suites needs none of this.
+    from mcptest.report.head import Report, RunView
+    from mcptest.report.stored import read_stored
+
+    stored = read_stored(report, REPORT).report
+    problems = (stored if isinstance(stored, Report) else RunView(stored)).as_problems().found
+    ordered = sorted(problems, key=lambda one: _LEVELS.index(one.level))
+    return [_finding(one, with_commands) for one in ordered]
+
+
+_LEVELS = ("error", "warning", "note")
+
+
+def _finding(problem: ReportedProblem, with_commands: bool) -> Obj:
+    told = {
+        "id": problem.rule.id,
+        "level": problem.level,
+        "title": problem.rule.title,
+        "subject": problem.subject,
+        "message": _cut(problem.message[:1_000]),
+        "fix": problem.rule.help,
+        "known": problem.excused,
+        "spec": problem.rule.url,
+        **{name: show(text, 2_000) for name, text in problem.facts.items()},
+    }
+    hidden = {"capture"} if with_commands else {"capture", "repeat"}
+    return {name: text for name, text in told.items() if text and name not in hidden}
+
+
+def outcome(
+    call: Call,
+    repeat: str,
+    verdict: str,
+    code: int,
+    text: str,
+    report: bytes,
+    findings: Sequence[Obj] = (),
+) -> Obj:
     """A verdict as text for a model, and as data. What is too long for a context is left out."""
     value: Obj = {"verdict": verdict, "exit_code": int(code), "repeat": repeat}
+    if report:
+        value["findings"] = list(findings[:MAX_FINDINGS])
+        value["findings_total"] = len(findings)
     if 0 < len(report) <= MAX_REPORT:
         value["report"] = json.loads(report)
     else:
