@@ -8,7 +8,7 @@ NPM_PEERS := tests/peers/npm
 # start would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test rooms everything lint ruff types format docs docs-check samples site precision client-peers published bench clean
+.PHONY: demo check test rooms everything lint ruff types format docs docs-check samples site precision client-peers published bench owner clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcptest needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -109,6 +109,11 @@ published: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/throughput.py
+
+# Who publishes this: fills in every OWNER/mcptest (docs/contributing/release.md).
+owner:
+	@test -n "$(OWNER)" || { echo "usage: make owner OWNER=acme" >&2; exit 2; }
+	git grep -lz 'OWNER/mcptest' -- ':!Makefile' ':!docs/contributing' ':!tests' | xargs -0 perl -pi -e 's#\bOWNER/mcptest#$(OWNER)/mcptest#g'
 
 clean:
 	rm -rf $(VENV) .cache $(NPM_PEERS)/node_modules

@@ -17,8 +17,9 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PROJECT = "project"
-BEGIN_WITH = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+BEGIN_WITH = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
 LINK = re.compile(r"(!?\[[^\]\n]*(?:\n[^\]\n]+)?\])\(([^)\s#]*)(#[^)\s]*)?\)")
+EMPTY_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th[^>]*></th>\s*)+</tr>\s*</thead>\s*")
 FENCED = re.compile(r"(^ *```.*?^ *```$)", re.DOTALL | re.MULTILINE)
 
 
@@ -59,6 +60,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     pieces = FENCED.split(markdown)
     pieces[::2] = [LINK.sub(lead, piece) for piece in pieces[::2]]
     return "".join(pieces)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """A table without column titles has no row for them: Markdown can't leave it out."""
+    return EMPTY_HEAD.sub("", html)
 
 
 def _home_of(where: str) -> str:
