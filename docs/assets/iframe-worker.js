@@ -9,15 +9,19 @@ if (location.protocol === "file:") {
       frame.hidden = true;
       document.body.append(frame);
       this.inside = frame.contentWindow;
+      const page = frame.contentDocument;
+      page.open();
+      page.write("<!doctype html><body>");
+      page.close();
       this.inside.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
-      const script = frame.contentDocument.createElement("script");
+      const script = page.createElement("script");
       script.src = url;
       script.onload = () => {
         const messages = this.waiting;
         this.waiting = null;
         messages.forEach((data) => this.postMessage(data));
       };
-      frame.contentDocument.body.append(script);
+      page.body.append(script);
     }
 
     postMessage(data) {
