@@ -8,7 +8,7 @@ NPM_PEERS := tests/peers/npm
 # start would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test rooms everything lint ruff types format docs docs-check samples site precision client-peers published bench owner clean
+.PHONY: demo check test rooms everything lint ruff words types format docs docs-check samples site precision client-peers published bench owner clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcptest needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -47,11 +47,15 @@ everything:
 	@$(BIN)/python -m compileall -q src tests benchmarks  # thousands of processes are started: once is enough
 	$(BIN)/python -m pytest -n auto
 
-lint: ruff types
+lint: ruff words types
 
 ruff: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# The words that people read: docs/contributing/words.md
+words: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.meta.words
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy

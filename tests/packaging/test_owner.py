@@ -1,4 +1,4 @@
-"""Who publishes mcptest is not known yet: one placeholder stands for it, and one variable fills it."""
+"""Who publishes mcptest is not known yet: one placeholder stands for it, which one variable fills."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def allowed_of(
     if run and not servers:
         raise UsageError(
             "--allow-run needs to know which servers may be started",
-            hint='add --allow-server NAME or --allow-server "COMMAND …"; it may repeat',
+            hint='add --allow-server NAME or --allow-server "COMMAND …" (repeatable)',
         )
     if len(servers) > _MAX_SERVERS:
         raise UsageError(f"at most {_MAX_SERVERS} servers can be allowed")

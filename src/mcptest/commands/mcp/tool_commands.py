@@ -304,7 +304,7 @@ _VERDICTS = {
     ExitCode.NOTHING_MATCHED: "nothing ran",
 }
 _WHAT_TO_DO = {
-    ExitCode.USAGE: "Correct what is said above and call again.",
+    ExitCode.USAGE: "Fix the problem above and call again.",
     ExitCode.UNREACHABLE: "The server could not be started or reached; nothing was judged.",
     ExitCode.INTERRUPTED: "It was interrupted before its end.",
 }
