@@ -136,7 +136,7 @@ def sentences_of(prose: str) -> Iterator[tuple[int, str]]:
 
 def too_long(text: str) -> Iterator[tuple[int, str]]:
     for number, sentence in sentences_of(text):
-        count = len(re.findall(r"[\w'/-]+", sentence))
+        count = len(re.findall(r"\w[\w'/-]*", sentence))
         if count > LONGEST:
             yield number, f"a sentence of {count} words: {sentence[:60]} …"
 
