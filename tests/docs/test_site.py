@@ -15,6 +15,7 @@ from mcptest.commands.app import COMMANDS, parser_of
 from tests.docs.compared_features import FEATURES, Feature
 from tests.docs.comparison_page import main as comparison_page
 from tests.docs.fences import ROOT, fences_of, pages
+from tests.html.browser import CHROMIUM, running_browser
 
 COMMAND_TABLE = (ROOT / "docs" / "commands" / "README.md").read_text(encoding="utf-8")
 LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
@@ -25,8 +26,10 @@ LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(?:#[^)]*)?\)")
 """Where a link or a picture leads that stays in this repository."""
 
 
-def built(folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """mkdocs is strict about links, anchors and pages that nobody leads to."""
+    folder = tmp_path_factory.mktemp("built") / "site"
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
@@ -38,14 +41,37 @@ def built(folder: Path) -> Path:
     return folder
 
 
-def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
-    site = built(tmp_path / "site")
+def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(site: Path) -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         name = page.relative_to(ROOT / "docs").as_posix()
         name = re.sub(r"README\.md$", "index.md", name).removesuffix(".md") + ".html"
         text = (site / name).read_text(encoding="utf-8")
         assert LOADED.findall(text) == [], name
     assert "never passes what it did not observe" in (site / "index.html").read_text("utf-8")
+
+
+def test_no_table_of_the_site_has_an_empty_head_and_every_page_leads_to_the_repository(
+    site: Path,
+) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"<thead>\s*<tr>\s*(?:<th[^>]*></th>\s*)+</tr>", text), page.name
+        assert 'href="https://github.com/OWNER/mcptest"' in text, page.name
+        assert 'data-md-component="source"' not in text, "the theme would ask GitHub"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_the_search_works_on_a_page_that_was_opened_from_disk(site: Path, tmp_path: Path) -> None:
+    with running_browser(tmp_path) as browser:
+        browser.send("Page.navigate", url=(site / "commands" / "run.html").as_uri())
+        browser.wait("document.readyState === 'complete'")
+        browser.value("document.querySelector('#__search').click()")
+        browser.value("document.querySelector('.md-search__input').focus()")
+        browser.type("trajectory")
+        browser.wait("document.querySelectorAll('.md-search-result__item').length > 0")
+        found = browser.text(".md-search-result__list")
+        assert [one for one in browser.asked_for if one.startswith("http")] == []
+    assert "What must hold of a sequence of tool calls" in found
 
 
 def test_the_table_of_commands_leads_to_the_page_of_each() -> None:
