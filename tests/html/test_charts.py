@@ -9,7 +9,14 @@ from mcptest.core.results import RunReport, Status
 from mcptest.core.results import TestResult as Result
 from mcptest.report.html.embedded import Chunks
 from mcptest.report.html.sources import at_least_one, every_one, reliability_of, trials_of
-from mcptest.report.html.wire_rows import NAMES_KEPT, OTHERS, Latencies, WireSession, percentile
+from mcptest.report.html.wire_rows import (
+    NAMES_KEPT,
+    OTHERS,
+    Latencies,
+    Latency,
+    WireSession,
+    percentile,
+)
 
 PASS, FAIL, SKIP = Status.PASS, Status.FAIL, Status.SKIP
 
@@ -57,20 +64,45 @@ def test_a_percentile_is_a_time_that_was_measured() -> None:
     assert percentile([7.0], 50) == 7.0
 
 
-def test_answers_are_timed_by_tool_and_by_method() -> None:
+CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add"}}'
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
+RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{}}'
+
+
+def timed(*frames: tuple[str, bytes, float]) -> tuple[Latency, ...]:
+    """What is measured in a session that begins with a slow ping."""
     found = Latencies()
     session = WireSession("x", "x.jsonl", "stdio", "full", Chunks("wire"), found)
-    call = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add"}}'
-    answer = b'{"jsonrpc":"2.0","id":%d,"result":{}}'
-    refusal = b'{"jsonrpc":"2.0","id":9,"error":{"code":-1,"message":"no"}}'
-    ping = b'{"jsonrpc":"2.0","id":9,"method":"ping"}'
-    frames = [("client", call % 1, 0.0), ("client", call % 2, 0.1), ("server", answer % 2, 0.2)]
-    frames += [("server", answer % 1, 0.4), ("client", ping, 0.5), ("server", refusal, 0.51)]
-    for place, (sender, raw, t) in enumerate(frames):
+    started = (("client", PING % 0, 0.0), ("server", RESULT % 0, 5.0))
+    for place, (sender, raw, t) in enumerate((*started, *frames)):
         session.note(place, Frame(t=t, sender=sender, raw=raw))  # type: ignore[arg-type]  # one of two
-    add, pinged = found.measured()
-    assert (add.name, add.count, add.p50, add.p95, add.errors) == ("tools/call add", 2, 100, 400, 0)
-    assert (pinged.name, pinged.count, pinged.errors) == ("ping", 1, 1)
+    return found.measured()
+
+
+def test_results_are_timed_by_tool_and_by_method() -> None:
+    add, ping = timed(
+        *(("client", CALL % 1, 5.0), ("client", CALL % 2, 5.1), ("server", RESULT % 2, 5.2)),
+        *(("server", RESULT % 1, 5.4), ("client", PING % 3, 5.5), ("server", RESULT % 3, 5.51)),
+    )
+    assert (add.name, add.count, add.p50, add.p95) == ("tools/call add", 2, 100, 400)
+    assert (ping.name, ping.count, ping.longest) == ("ping", 1, pytest.approx(10))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}',
+        b'{"jsonrpc":"2.0","id":1,"result":{"isError":true}}',
+    ],
+)
+def test_errors_are_not_timed(answer: bytes) -> None:
+    assert timed(("client", CALL % 1, 5.0), ("server", answer, 5.2)) == ()
+
+
+def test_the_start_of_the_server_is_not_timed() -> None:
+    """The first response waits for it, and so does each `initialize`."""
+    initialize = b'{"jsonrpc":"2.0","id":1,"method":"initialize"}'
+    assert timed(("client", initialize, 5.0), ("server", RESULT % 1, 9.0)) == ()
 
 
 def test_the_public_form_has_no_times() -> None:
@@ -84,7 +116,7 @@ def test_the_public_form_has_no_times() -> None:
 def test_names_without_end_go_into_one_line() -> None:
     found = Latencies()
     for number in range(NAMES_KEPT + 50):
-        found.note("x", f"tools/call {number}", 1.0, failed=False)
+        found.note("x", f"tools/call {number}", 1.0)
     measured = {one.name: one.count for one in found.measured()}
     assert len(measured) == NAMES_KEPT + 1
     assert measured[OTHERS] == 50

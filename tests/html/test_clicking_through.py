@@ -10,7 +10,7 @@ import pytest
 
 from mcptest.core.capture import Frame, Opened
 from mcptest.core.errors import ExitCode
-from mcptest.core.results import Regression, RunReport
+from mcptest.core.results import FailedCheck, Invocation, Regression, RunReport
 from mcptest.report.html.building import pictured
 from mcptest.report.stored import Stored
 from tests.html.browser import Browser
@@ -136,7 +136,7 @@ def test_the_grade_is_shown_with_its_sections_and_what_was_not_judged(
         "capped: a broken MUST keeps it below A",
         "profile 0.1.0/v2025-11-25/3f9ab2c1",
         "57.1 %: 4 of 7 applicable rules exercised",
-        "2 not observed, by what would unlock them",
+        "2 not observed, by what is needed to observe them",
         "the fixture embedding_tool",
         "the server does not declare prompts",
         "Score by section",
@@ -206,3 +206,63 @@ def test_the_matrix_fits_the_window(browser: Browser, page: Path, width: int) ->
     browser.open(page, "/matrix")
     assert browser.value("document.documentElement.scrollWidth") <= width
     assert browser.value("document.getElementById('matrix-list').clientWidth") > 0.9 * width - 20
+
+
+def test_the_badge_counts_failures(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    failed = browser.value("document.querySelector('.tile.fail b').textContent")
+    assert browser.text("#verdict") == f"✗ {failed}"
+
+
+def test_the_wire_view_opens_on_the_first_finding(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.click("#tab-wire")
+    assert browser.text("#wire-list [aria-selected=true] .pin")
+    assert browser.text("#wire-detail .finding")
+
+
+def test_the_overview_lists_what_is_recommended_and_not_done(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    titles = browser.value(
+        "[...document.querySelectorAll('.card h2')].map((one) => one.textContent)"
+    )
+    warned = browser.value("document.querySelector('.tile.warn b').textContent")
+    assert f"SHOULD and MAY findings ({warned})" in titles
+
+
+def test_a_line_says_which_sessions_are_embedded(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    assert "2 sessions embedded: every recorded session." in browser.text("#overview")
+
+
+def test_the_head_says_when_how_and_where_it_was_run(browser: Browser, tmp_path: Path) -> None:
+    run = RunReport(
+        results=(READ,),
+        started="2026-11-18T14:24:07+00:00",
+        duration_ms=124_000,
+        invocation=Invocation("mcptest run evals", "0123456789ab", "Linux x86_64, Python 3.12.1"),
+    )
+    page = tmp_path / "page.html"
+    page.write_bytes(pictured([]).page([Stored("run.json", run)], ExitCode.OK))
+    browser.open(page)
+    head = browser.text("#overview .hero")
+    facts = ("18 November 2026, 14:24 UTC", "2m04s", "commit 0123456789ab", "Linux x86_64")
+    for fact in ("mcptest run evals", *facts, "exit code 0"):
+        assert fact in head
+    assert "No session is embedded in this page." in browser.text("#overview")
+
+
+def test_a_schema_that_does_not_fit_is_told_and_not_compared(
+    browser: Browser, tmp_path: Path
+) -> None:
+    why = '/words: expected integer, got "1"'
+    check = FailedCheck("schema", why, expected='{"type": "object"}', actual='{"words": "1"}')
+    run = RunReport(results=(msgspec.structs.replace(SUM, failures=(check,), proof=None),))
+    page = tmp_path / "page.html"
+    page.write_bytes(pictured([]).page([Stored("run.json", run)], ExitCode.FAILED))
+    browser.open(page, "/results/0")
+    told = browser.text("#result-detail")
+    assert why in told
+    assert '"words": "1"' in told
+    assert '"type"' not in told
+    assert browser.value("document.querySelectorAll('#result-detail .diff').length") == 0

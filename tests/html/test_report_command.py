@@ -47,7 +47,7 @@ def test_shards_become_one_run_with_one_verdict(capsys: pytest.CaptureFixture[st
     assert (merged.started, merged.duration_ms) == ("2026-11-15T09:00:00Z", 150)
     assert 'tests="3" failures="1"' in Path("all.xml").read_text()
     assert "1 passed, 1 failed" in Path("all.md").read_text()
-    assert b"Failed: 1 of 3" in Path("all.html").read_bytes()
+    assert b"Failed: 1 of 2" in Path("all.html").read_bytes()
     assert "merged from 2 files" in capsys.readouterr().out
 
 

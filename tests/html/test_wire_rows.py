@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.core.capture import AnyRecord, Frame, HttpResponse, Opened, Stderr
+from mcptest.core.capture import AnyRecord, Exited, Frame, HttpResponse, Opened, Stderr
 from mcptest.core.errors import ExitCode
 from mcptest.report.html import building
 from mcptest.report.html.building import Pictures, pictured
@@ -61,7 +61,7 @@ def test_an_id_of_another_type_is_no_answer() -> None:
         frame("client", CALL), frame("server", '{"jsonrpc":"2.0","id":"1","result":{}}')
     )
     assert session.mates == {}
-    assert session.labels[1] == "answer without a request #1 result"
+    assert session.labels[1] == "response without a request #1 result"
 
 
 def test_a_batch_answers_each_of_its_requests() -> None:
@@ -159,3 +159,22 @@ def test_a_page_that_took_its_time_shows_less_of_what_is_left(
     assert usual.first > late.first == late.least
     assert late.telling == late.least
     assert Pictures().excerpt(judged=[]).first == usual.first, "what is asked for is shown"
+
+
+@pytest.mark.parametrize(
+    ("ended", "kind", "said"),
+    [
+        (Exited(code=0, after="stdin-closed"), "exit", "exit code 0 after stdin was closed"),
+        (Exited(signal=15, after="terminate"), "exit", "ended by SIGTERM after our SIGTERM"),
+        (Exited(code=143, after="terminate"), "exit", "exit code 143 after our SIGTERM"),
+        (Exited(code=1, after="terminate"), "exit-badly", "exit code 1 after our SIGTERM"),
+        (Exited(signal=9, after="kill"), "exit-badly", "ended by SIGKILL after our SIGKILL"),
+        (Exited(code=0), "exit-badly", "exit code 0"),
+        (Exited(signal=15), "exit-badly", "ended by SIGTERM"),
+    ],
+)
+def test_a_server_that_ends_by_our_sigterm_has_ended_well(
+    ended: Exited, kind: str, said: str
+) -> None:
+    session = rows_of(ended)
+    assert (session.kinds, session.labels) == ([kind], [said])

@@ -165,6 +165,16 @@ class RunSummary(msgspec.Struct, frozen=True):
     skipped: Count = 0
 
 
+class Invocation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a report came about."""
+
+    command: str = ""
+    """The command line, with secrets masked."""
+    commit: str = ""
+    """The commit that was checked out, in short; empty outside of a repository."""
+    platform: str = ""
+
+
 class RunReport(
     msgspec.Struct,
     frozen=True,
@@ -189,6 +199,7 @@ class RunReport(
     """None: nothing was left to others."""
     demand: Demand | None = None
     """None: everything has to pass."""
+    invocation: Invocation | None = None
 
     def __post_init__(self) -> None:
         statuses = [one.status for one in self.results]

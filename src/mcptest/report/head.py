@@ -7,13 +7,19 @@ knows results: `as_run` gives those of any kind.
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from mcptest.core.errors import ExitCode
-from mcptest.core.results import Count, RunReport, Status, TestResult, derive
+from mcptest.core.results import Count, Invocation, RunReport, Status, TestResult, derive
 from mcptest.core.safe_text import show
 from mcptest.report import markdown
 from mcptest.report.problems import Problems, ReportedProblem, problems_in_run
@@ -31,8 +37,11 @@ Percent: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 
-class Report(msgspec.Struct, frozen=True, tag_field="format"):
+class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="format"):
     """One kind of report. The tag of its type is the name of its format."""
+
+    invocation: Invocation | UnsetType = UNSET
+    """How it came about; a report of an earlier version does not say."""
 
     @property
     def kind(self) -> str:
@@ -60,6 +69,7 @@ class Report(msgspec.Struct, frozen=True, tag_field="format"):
             started=getattr(self, "started", ""),
             duration_ms=round(getattr(self, "duration_ms", 0)),
             interrupted=getattr(self, "interrupted", False),
+            invocation=self.invocation or None,
             notes=(*notes, *getattr(self, "notes", ())),
         )
 
@@ -230,3 +240,64 @@ def code_of(looked_at: bool, *, failed: bool, interrupted: bool) -> ExitCode:
 def stated_code(code: int) -> ExitCode:
     """What a file says that it ended with; anything unknown is a failure."""
     return ExitCode(code) if code in set(ExitCode) else ExitCode.FAILED
+
+
+# -- How a report came about: the command line, the commit, the platform ------------------------
+
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_LONGEST = 1_000_000
+"""Bytes of a file below `.git`."""
+
+
+def stamped(report: Any) -> Any:
+    """The report with how this process was called, unless it already says."""
+    if report.invocation:
+        return report
+    made = Invocation(command_line(), checked_out_commit(), platform_name())
+    return msgspec.structs.replace(report, invocation=made)
+
+
+def command_line() -> str:
+    """As a person would type it; empty in a process that is not a command of ours."""
+    program = Path(sys.argv[0])
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    return shlex.join(["mcptest", *sys.argv[1:]]) if name == "mcptest" else ""
+
+
+def platform_name() -> str:
+    """`Linux x86_64, Python 3.12.1`"""
+    system = os.uname()
+    version = ".".join(map(str, sys.version_info[:3]))
+    return f"{system.sysname} {system.machine}, Python {version}"
+
+
+def checked_out_commit() -> str:
+    """Of the repository around this folder, in short; empty where there is none."""
+    try:
+        here = Path.cwd()
+        git = next((one / ".git" for one in (here, *here.parents) if (one / ".git").exists()), None)
+        found = _COMMIT.fullmatch(_head_of(git)) if git is not None else None
+    except (OSError, ValueError):
+        return ""
+    return found[0][:12] if found is not None else ""
+
+
+def _head_of(git: Path) -> str:
+    if git.is_file():  # a worktree or a submodule
+        git = git.parent / _text(git).removeprefix("gitdir:").strip()
+    head = _text(git / "HEAD")
+    if not head.startswith("ref: "):
+        return head
+    name = head.removeprefix("ref: ")
+    common = git / "commondir"
+    shared = git / _text(common) if common.is_file() else git
+    for folder in (git, shared):
+        if (folder / name).is_file():
+            return _text(folder / name)
+    packed = (line.partition(" ") for line in _text(shared / "packed-refs").splitlines())
+    return next((commit for commit, _, ref in packed if ref == name), "")
+
+
+def _text(path: Path) -> str:
+    with path.open(encoding="utf-8") as file:
+        return file.read(_LONGEST).strip()

@@ -275,9 +275,9 @@ def _facts(report: ComplianceReport) -> Iterator[str]:
         cells += [facts.coverage_in_words(one), code(one.profile.id)]
         yield f"| {' | '.join(cells)} |"
     yield ""
-    caps = [cap for one in report.judgements if one.grade is not None for cap in one.grade.caps]
+    caps = [cap for one in report.judgements for cap in facts.caps_in_words(one.grade)]
     for cap in dict.fromkeys(caps):
-        yield from (f"Capped: {code(cap, 300)}", "")
+        yield from (code(cap, 300), "")
     for one in report.judgements:
         shown = [f"{number} {word}" for number, word, _ in facts.tally(one) if number]
         yield from (f"{one.revision}: {', '.join(shown) or 'no rules'}", "")

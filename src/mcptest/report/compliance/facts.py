@@ -128,6 +128,17 @@ def why_no_letter(judgement: Judgement) -> str:
     return "no grade: too little was observed for one"
 
 
+def caps_in_words(grade: Grade | None) -> list[str]:
+    """`capped at B+: 1 MUST rule failed`"""
+    caps = [show(one, 300) for one in (grade.caps if grade is not None else ())]
+    return [
+        f"capped at {one.removeprefix('at best ')}"
+        if one.startswith("at best ")
+        else f"capped: {one}"
+        for one in caps
+    ]
+
+
 def score_in_words(grade: Grade) -> str:
     return f"{score(grade.score)} of 100"
 

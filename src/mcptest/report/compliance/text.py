@@ -295,8 +295,8 @@ def _head(report: ComplianceReport, judgement: Judgement, page: TextPage) -> Ite
     if judgement.revision_reason:
         why = why_revision(judgement.revision, judgement.revision_reason)
         yield from page.prose(why, 0, "dim")
-    for cap in grade.caps if grade is not None else ():
-        yield from page.prose(f"capped: {show(cap, 300)}", 0, "yellow")
+    for cap in facts.caps_in_words(grade):
+        yield from page.prose(cap, 0, "yellow")
 
 
 def _boxed(letter: str, lines: list[list[str]], page: TextPage) -> Iterator[str]:

@@ -16,14 +16,15 @@ from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.results import RunReport
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.fleet import FleetReport
-from mcptest.report.head import AnyReport
+from mcptest.report.head import AnyReport, stamped
 from mcptest.report.html.embedded import Chunks
 from mcptest.report.html.judged_sources import pins_of
 from mcptest.report.html.page import Page, render
-from mcptest.report.html.page_facts import Pin, Source, brief, shortened
+from mcptest.report.html.page_facts import Outcome, Pin, Source, brief, shortened
 from mcptest.report.html.sources import source_of
 from mcptest.report.html.wire_rows import Latencies, Places, WireSession
 from mcptest.report.stored import Stored, parts_of_fleet
+from mcptest.report.terminal import counted
 from mcptest.report.verdicts import SessionsReport, build_report
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import JudgedSession, judge
@@ -164,8 +165,14 @@ class Pictures:
     def _report(self) -> SessionsReport:
         return build_report(list(self._judged.values()), (), "report")
 
-    def page(self, stored: Sequence[Stored], code: ExitCode, notes: Sequence[str] = ()) -> bytes:
-        """The whole file."""
+    def page(
+        self,
+        stored: Sequence[Stored],
+        code: ExitCode,
+        notes: Sequence[str] = (),
+        embedded: str = "every recorded session",
+    ) -> bytes:
+        """The whole file. `embedded`: which sessions it holds, in words."""
         places = Places(self.sessions)
         sources = told_apart(stored, [source_of(one, places) for one in stored])
         demands = (one.report.demand for one in stored if isinstance(one.report, RunReport))
@@ -181,6 +188,7 @@ class Pictures:
             notes=tuple(notes),
             made_by=f"mcptest {__version__}",
             latencies=self.latencies.measured(),
+            embedded=embedded,
         )
         return render(page, self.sessions, self._pins(stored, sources, places), self.chunks)
 
@@ -237,6 +245,7 @@ def page_of(
     *,
     name: str = "this run",
     by_rules: bool = True,
+    embedded: str = "every recorded session",
 ) -> bytes:
     """The page of what has just been found, with excerpts of the captures that were kept of it.
 
@@ -250,16 +259,17 @@ def page_of(
             notes += pictures.add_capture(path, by_rules=by_rules)
         except UsageError as error:
             notes.append(f"not shown: {error.message}")
+    report = stamped(report)
     if isinstance(report, FleetReport):
-        return pictures.page(parts_of_fleet(report), report.code, (*report.notes, *notes))
-    return pictures.page([Stored(name, report)], report.code, notes)
+        return pictures.page(parts_of_fleet(report), report.code, (*report.notes, *notes), embedded)
+    return pictures.page([Stored(name, report)], report.code, notes, embedded)
 
 
 def page_of_run(report: RunReport) -> bytes:
     """The page of a run that has just ended, with the captures that it wrote of its failures."""
     proofs = (one.proof for one in report.results if one.proof is not None)
     kept = (proof.capture for proof in proofs if proof.capture)
-    return page_of(report, kept)
+    return page_of(report, kept, embedded="the sessions of failed tests, no others")
 
 
 def _title(sources: Sequence[Source], sessions: Sequence[WireSession]) -> str:
@@ -270,22 +280,28 @@ def _title(sources: Sequence[Source], sessions: Sequence[WireSession]) -> str:
     return f"mcptest: {shortened(about, 200)}" if about else "mcptest report"
 
 
+_JUDGED: tuple[Outcome, ...] = ("pass", "fail", "warn")
+
+
 def verdict_in_words(
     sources: Sequence[Source], code: ExitCode, excuse: str = "known to fail"
 ) -> str:
     """One line. The exit code decides, the numbers explain it."""
     counts = Counter(entry.outcome for source in sources for entry in source.entries)
-    total = sum(counts.values())
+    total = sum(counts[one] for one in _JUDGED)
     if code is ExitCode.INTERRUPTED:
-        return f"Interrupted after {total} results, {counts['fail']} of them failed"
+        return f"Interrupted after {counted(total, 'result')}, {counts['fail']} of them failed"
     if code is ExitCode.NOTHING_MATCHED:
         return "Nothing was judged"
     if code is ExitCode.UNREACHABLE:
-        return "The peer could not be reached"
+        return "The server or client could not be reached"
+    # What was not observed, or does not apply, is in no share.
+    judged = " judged" if counts.total() > total + counts["skip"] else ""
     if code is ExitCode.OK:
         known = f", {counts['fail']} {excuse}" if counts["fail"] else ""
-        return f"Passed: {counts['pass']} of {total}{known}"
+        warned = f", {counted(counts['warn'], 'warning')}" if counts["warn"] else ""
+        return f"Passed: {counts['pass']} of {total}{judged}{warned}{known}"
     if counts["fail"]:
-        return f"Failed: {counts['fail']} of {total}"
+        return f"Failed: {counts['fail']} of {total}{judged}"
     changes = sum(len(source.changes) for source in sources)
-    return f"Failed: {changes} changes" if changes else "Failed"
+    return f"Failed: {counted(changes, 'change')}" if changes else "Failed"

@@ -11,6 +11,7 @@ from mcptest.core.verdict import Severity
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.facts import (
     Group,
+    caps_in_words,
     commonness_in_words,
     coverage_in_words,
     inconclusive,
@@ -82,7 +83,7 @@ def _about(report: ComplianceReport, judgement: Judgement) -> Iterator[str]:
         yield f"{score_in_words(grade)} · {coverage_in_words(judgement)}"
     else:
         yield f"{why_no_letter(judgement)} · {coverage_in_words(judgement)}"
-    yield from (f"capped: {cap}" for cap in (grade.caps if grade is not None else ()))
+    yield from caps_in_words(grade)
     yield f"profile {judgement.profile.id}"
 
 

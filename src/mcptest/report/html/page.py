@@ -45,6 +45,8 @@ class Page(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     made_by: str = ""
     latencies: tuple[Latency, ...] = ()
+    embedded: str = ""
+    """Which of the recorded sessions the page holds, in words."""
 
 
 def render(

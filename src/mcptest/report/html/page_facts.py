@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from mcptest.core.judgement import SectionScore
-from mcptest.core.results import FailedCheck
+from mcptest.core.results import FailedCheck, Invocation
 from mcptest.core.verdict import Finding
 from mcptest.report.codec import plain_json
 
@@ -116,6 +116,7 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     exit_code: int = 0
     grade: str = ""
     summary: str = ""
+    invocation: Invocation | None = None
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     trials: tuple[Trials, ...] = ()
@@ -140,6 +141,7 @@ class Pin(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 LONGEST_BRIEF = 300
+SCHEMA_CHECK = "schema"
 
 
 def brief(text: str) -> str:
@@ -165,6 +167,15 @@ def difference(found: FailedCheck | Finding, label: str = "Finding") -> Fact:
     """What was expected beside what came."""
     at = f"\nat {found.pointer}" if found.pointer else ""
     return Fact(label, "diff", found.message + at, found.expected, found.actual)
+
+
+def mismatch(check: FailedCheck) -> tuple[Fact, ...]:
+    """Why a check failed. A schema and a value are not alike: no lines of them are compared."""
+    if check.check == SCHEMA_CHECK:
+        why = Fact("Why", "code", check.message)
+        return (why, *told("Value", check.actual, "message"))
+    compared = check.expected is not None or check.actual is not None
+    return (difference(check, f"Expected {check.check}" if compared else "Why"),)
 
 
 def in_json(value: object) -> str:

@@ -34,8 +34,8 @@ from mcptest.report.html.page_facts import (
     Source,
     Trials,
     brief,
-    difference,
     in_json,
+    mismatch,
     told,
 )
 from mcptest.report.html.wire_rows import Places
@@ -427,13 +427,12 @@ def _run_entry(
 
 
 def _run_facts(result: TestResult, places: Places) -> Iterator[Fact]:
-    if result.file:
-        yield Fact("Where", "code", f"{result.file}:{result.line}" if result.line else result.file)
     if not result.failures and result.detail:
         yield Fact("Why", "code", result.detail)
     for check in result.failures:
-        compared = check.expected is not None or check.actual is not None
-        yield difference(check, f"Expected {check.check}" if compared else "Why")
+        yield from mismatch(check)
+    if result.file:
+        yield Fact("Where", "code", f"{result.file}:{result.line}" if result.line else result.file)
     proof = result.proof
     if proof is not None:
         yield from places.of_capture(proof.capture, excerpt=proof.response or proof.request)
@@ -477,5 +476,6 @@ def source_of(stored: Stored, places: Places) -> Source:
         started=getattr(report, "started", ""),
         tool=report.tool,
         ms=getattr(report, "duration_ms", 0),
+        invocation=report.invocation or None,
         notes=(*cut_short, *found.notes),
     )

@@ -37,6 +37,7 @@ from mcptest.core.message import ABSENT, Kind, Message, id_key
 from mcptest.core.safe_text import show
 from mcptest.report.html.embedded import Chunks
 from mcptest.report.html.page_facts import Fact, shortened
+from mcptest.transport.process import signal_name
 from mcptest.wire.envelope import decode, is_meant_as_message
 
 # -- How long answers took, by method and tool, from the times in a capture ----------------------
@@ -47,7 +48,7 @@ OTHERS = "(others)"
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """All answers of one kind, in milliseconds."""
+    """All results of one kind, in milliseconds."""
 
     server: str
     name: str
@@ -55,29 +56,26 @@ class Latency(msgspec.Struct, frozen=True):
     p50: float
     p95: float
     longest: float
-    errors: int = 0
 
 
 class Latencies(msgspec.Struct):
-    """Times of answers, gathered while the records of all sessions pass by."""
+    """Times of results, gathered while the records of all sessions pass by."""
 
-    _answers: dict[tuple[str, str], list[tuple[float, bool]]] = {}
-    """The time that each took, and whether it was an error."""
+    _results: dict[tuple[str, str], list[float]] = {}
 
-    def note(self, server: str, name: str, ms: float, *, failed: bool) -> None:
+    def note(self, server: str, name: str, ms: float) -> None:
         key = (server, name)
-        if key not in self._answers and len(self._answers) >= NAMES_KEPT:
+        if key not in self._results and len(self._results) >= NAMES_KEPT:
             key = (server, OTHERS)
-        self._answers.setdefault(key, []).append((ms, failed))
+        self._results.setdefault(key, []).append(ms)
 
     def measured(self) -> tuple[Latency, ...]:
         """The slowest first."""
         found = []
-        for key, answers in self._answers.items():
-            times = sorted(ms for ms, _ in answers)
+        for key, times in self._results.items():
+            times.sort()
             shares = percentile(times, 50), percentile(times, 95), times[-1]
-            errors = sum(failed for _, failed in answers)
-            found.append(Latency(*key, len(times), *shares, errors))
+            found.append(Latency(*key, len(times), *shares))
         return tuple(sorted(found, key=lambda one: (-one.p95, one.server, one.name)))
 
 
@@ -128,6 +126,8 @@ class WireSession(msgspec.Struct, eq=False):
     _open: dict[tuple[int, Any], tuple[int, str, str]] = {}
     _pending: Counter[int] = msgspec.field(default_factory=Counter)
     _now: float = 0.0
+    _is_started: bool = False
+    """Whether the server has answered."""
 
     def watching(self, records: Iterator[tuple[int, AnyRecord]]) -> Iterator[tuple[int, AnyRecord]]:
         """The same records, each noted on its way, up to the first that was left out."""
@@ -216,22 +216,33 @@ class WireSession(msgspec.Struct, eq=False):
         other = SERVER if sender == CLIENT else CLIENT
         asked, method, about = self._open.pop((other, id_key(message.id)), (-1, "", ""))
         if asked >= 0:
-            # The public form has no times.
-            if self.latencies is not None and self.form == "full" and sender == SERVER:
-                asking, _, subject = about.partition(" ")
-                named = about if subject and asking in _TOLD_APART else asking
-                ms = max(0.0, self._now - self.times[asked])
-                self.latencies.note(self.label, named, ms, failed=message.kind is Kind.ERROR)
+            if sender == SERVER:
+                self._time(asked, about, message)
             self._pending[other] -= 1
             self.mates[asked] = row
             self.mates[row] = asked
-        name = f"{method or 'answer without a request'} #{_short(message.id)}"
+        name = f"{method or 'response without a request'} #{_short(message.id)}"
         if message.kind is Kind.RESULT:
-            told = message.result.get("isError") is True if type(message.result) is dict else False
-            return f"{name} result{' isError' if told else ''}"
+            return f"{name} result{' isError' if _is_error(message) else ''}"
         error = message.error if isinstance(message.error, dict) else {}
         said = " ".join(_short(error[key]) for key in ("code", "message") if key in error)
         return f"{name} error {said}"
+
+    def _time(self, asked: int, about: str, message: Message) -> None:
+        """Of results only: an error is often one that was asked for. The first response has the
+        start of the server in it, and the public form of a capture has no times."""
+        first, self._is_started = not self._is_started, True
+        if first or self.latencies is None or self.form != "full":
+            return
+        asking, _, subject = about.partition(" ")
+        if asking == "initialize" or message.kind is Kind.ERROR or _is_error(message):
+            return
+        named = about if subject and asking in _TOLD_APART else asking
+        self.latencies.note(self.label, named, max(0.0, self._now - self.times[asked]))
+
+
+def _is_error(message: Message) -> bool:
+    return type(message.result) is dict and message.result.get("isError") is True
 
 
 def _subject(message: Message) -> str:
@@ -267,10 +278,7 @@ def _other(record: AnyRecord) -> tuple[str, int, str]:
     if isinstance(record, Stderr):
         return "stderr", SERVER, record.text
     if isinstance(record, Exited):
-        how = f"code {record.code}" if record.code is not None else f"signal {record.signal}"
-        after = f" after {record.after}" if record.after else ""
-        well = record.code == 0 and bool(record.after)
-        return "exit" if well else "exit-badly", SERVER, f"exited with {how}{after}"
+        return ("exit" if _ended_as_asked(record) else "exit-badly"), SERVER, _end_in_words(record)
     if isinstance(record, Trouble):
         return "trouble", NOBODY, f"{record.error}: {record.detail}"
     if isinstance(record, Note):
@@ -283,6 +291,28 @@ def _other(record: AnyRecord) -> tuple[str, int, str]:
     words += ["interrupted"] if record.interrupted else []
     words += [f"{record.dropped} records were not kept"] if record.dropped else []
     return "closed", NOBODY, ", ".join(words)
+
+
+_SIGTERM = 15
+_ASKED_TO_END = {
+    "stdin-closed": "after stdin was closed",
+    "terminate": "after our SIGTERM",
+    "kill": "after our SIGKILL",
+}
+
+
+def _ended_as_asked(record: Exited) -> bool:
+    """With 0, or by the SIGTERM that we sent; shells and Node make an exit code of a signal."""
+    if record.after == "terminate":
+        return record.signal == _SIGTERM or record.code in (0, 128 + _SIGTERM)
+    return bool(record.after) and record.code == 0
+
+
+def _end_in_words(record: Exited) -> str:
+    how = f"exit code {record.code}"
+    if record.signal is not None:
+        how = f"ended by {signal_name(record.signal)}"
+    return " ".join(filter(None, (how, _ASKED_TO_END.get(record.after, record.after))))
 
 
 def _kept(record: AnyRecord, most: int) -> dict[str, Any]:

@@ -82,17 +82,17 @@ function trialsCard() {
     h("ul", { class: "trialrows" }, tests.slice(0, 30).map(trialRow), tests.length > 30 && h("li", { class: "soft" }, `and ${tests.length - 30} more`)));
 }
 
-// The full bar is what half of the answers took at most, the light one what 95 in a hundred did.
+// The full bar is the median, the light one the 95th percentile.
 function latencyRow(one, longest) {
   const wide = (ms) => Math.max(0.4, (100 * ms) / longest) + "%";
-  const bar = h("span", { class: "bar latency", title: `half within ${clock(one.p50)}, 95 in a hundred within ${clock(one.p95)}, longest ${clock(one.longest)}` }, h("i", { class: "most" }), h("i", { class: "half" }), h("i", { class: "last" }));
+  const bar = h("span", { class: "bar latency", title: `p50 ${clock(one.p50)}, p95 ${clock(one.p95)}, longest ${clock(one.longest)}` }, h("i", { class: "most" }), h("i", { class: "half" }), h("i", { class: "last" }));
   bar.children[0].style.width = wide(one.p95);
   bar.children[1].style.width = wide(one.p50);
   bar.children[2].style.left = `min(${wide(one.longest)}, calc(100% - 2px))`;
   return h("li", {}, h("span", { class: "peer name" }, cut(one.name, 120)), bar,
     h("span", { class: "number" }, clock(one.p50)), h("span", { class: "number" }, clock(one.p95)),
     h("span", { class: "number soft" }, clock(one.longest)),
-    h("span", { class: "number soft" }, `${count(one.count)}×`, one.errors ? h("b", { class: "bad", title: "answered with an error" }, ` ${count(one.errors)} ✗`) : null));
+    h("span", { class: "number soft" }, `${count(one.count)}×`));
 }
 
 function latencyCard() {
@@ -103,12 +103,12 @@ function latencyCard() {
   for (const server of servers.slice(0, 12)) {
     const rows = all.filter((one) => one.server === server);
     const longest = Math.max(0.001, ...rows.map((one) => one.longest));
-    const list = h("ul", { class: "latencies" }, h("li", { class: "soft", "aria-hidden": "true" }, h("span", { class: "peer" }, servers.length > 1 ? cut(server, 80) : ""), h("span"), ["p50", "p95", "longest", "answers"].map((word) => h("span", { class: "number" }, word))), rows.slice(0, 10).map((one) => latencyRow(one, longest)));
+    const list = h("ul", { class: "latencies" }, h("li", { class: "soft", "aria-hidden": "true" }, h("span", { class: "peer" }, servers.length > 1 ? cut(server, 80) : ""), h("span"), ["p50", "p95", "longest", "results"].map((word) => h("span", { class: "number" }, word))), rows.slice(0, 10).map((one) => latencyRow(one, longest)));
     if (rows.length > 10) {
       const more = h("li", {}, h("button", { type: "button", class: "link", onclick: () => more.replaceWith(...rows.slice(10).map((one) => latencyRow(one, longest))) }, `${count(rows.length - 10)} more`));
       list.append(more);
     }
     box.append(list);
   }
-  return card("How long answers took", box);
+  return card("Latency", h("p", { class: "soft" }, "Successful results only. Start-up and errors are left out."), box);
 }

@@ -4,6 +4,14 @@ const KNOWN_PLACES = [
   "https://www.jsonrpc.org/", "https://html.spec.whatwg.org/", "https://json-schema.org/",
 ];
 
+function expectedAndActual(fact) {
+  const sides = ["expected", "actual"].filter((side) => typeof fact[side] === "string");
+  const isShort = (text) => text.length <= 300 && !text.includes("\n") && !looksLikeJson(text);
+  return h("div", { class: "sides" }, sides.map((side) => isShort(fact[side])
+    ? h("p", { class: "peer" }, h("span", { class: "soft side-label" }, side), fact[side])
+    : [h("p", { class: "soft side-label" }, side), longText(fact[side], { json: true })]));
+}
+
 function factBody(fact) {
   const text = fact.text || "";
   if (fact.form === "diff") {
@@ -11,9 +19,7 @@ function factBody(fact) {
     if (typeof fact.expected === "string" && typeof fact.actual === "string") {
       box.append(difference(fact.expected, fact.actual));
     } else {
-      for (const side of ["expected", "actual"]) {
-        if (typeof fact[side] === "string") box.append(h("p", { class: "soft" }, side), longText(fact[side], { json: true }));
-      }
+      box.append(expectedAndActual(fact));
     }
     return box;
   }

@@ -63,7 +63,8 @@ function drawnMatrixRow(at) {
   return node;
 }
 
-const matrixTracks = () => `minmax(var(--rule), 1fr) repeat(${columns.length}, var(--cell))`;
+// No wider than a name: cells stand beside it however wide the window is.
+const matrixTracks = () => `minmax(var(--rule), 34rem) repeat(${columns.length}, var(--cell))`;
 
 function openCell(at, column) {
   matrix.column = Math.max(0, Math.min(columns.length - 1, column));

@@ -19,7 +19,7 @@ function showView(name) {
   }
   // Long lists are made when they are first looked at.
   if (name === "results" && !chosenEntries) filterResults();
-  if (name === "wire" && !wire.rows) filterWire();
+  if (name === "wire" && !wire.rows) beginWire();
 }
 
 // Places begin with a slash, so that none is the name of an element for the browser to jump to.
@@ -50,12 +50,13 @@ function entryLink(entry, side, often) {
 }
 
 function sourceCard() {
+  if (page.sources.length < 2) return null;  // the head says it all
   const head = ["file", "what", "about", "result", "time", "exit code"];
   const rows = page.sources.slice(0, 200).map((source) => h("tr", {}, h("td", { class: "peer" }, cut(source.file, 300)),
     h("td", {}, source.kind), h("td", { class: "peer" }, (source.subject || "").slice(0, 200)),
     h("td", {}, source.grade && h("b", { class: "grade" }, source.grade), " ", cut(source.summary || "", 1000)),
     h("td", {}, clock(source.ms)), h("td", { class: source.exit_code ? "bad" : "" }, source.exit_code || 0)));
-  return card(page.sources.length > 1 ? `${page.sources.length} files, one verdict` : "Where it is from",
+  return card(`${page.sources.length} reports, one verdict`,
     h("div", { class: "wide" }, h("table", {}, h("tr", {}, head.map((word) => h("th", {}, word))), rows)));
 }
 
@@ -65,16 +66,16 @@ function sectionTable(sections) {
   const head = ["section", "", "score", "grade", "passed", "failed", "not observed"];
   return h("div", { class: "wide" }, h("table", { class: "sections" }, h("tr", {}, head.map((word) => h("th", {}, word))), sections.map((one) => {
     const { passed = 0, failed = 0, not_observed = 0 } = one;  // what is none is not written
-    const bar = h("span", { class: "bar" }, h("i", { class: failed ? "poor" : "good" }));
+    const bar = h("span", { class: "bar" }, h("i", { class: !failed ? "good" : one.score >= 70 ? "fair" : "poor" }));
     const seen = passed + failed;
     bar.firstChild.style.width = (seen ? Math.max(0, Math.min(100, one.score)) : 0) + "%";
     const score = seen ? (one.score >= 100 ? "100" : (Math.floor(one.score * 10) / 10).toFixed(1)) : "";
-    return h("tr", {}, h("td", { class: "peer" }, one.section.slice(0, 100)), h("td", {}, bar), [score, one.grade, passed, failed, not_observed].map((value) => h("td", { class: "number" }, value)));
+    return h("tr", {}, h("td", { class: "peer" }, one.section.slice(0, 100)), h("td", {}, bar), [score, one.grade, passed, failed, not_observed].map((value) => h("td", { class: value ? "number" : "number soft" }, value)));
   })));
 }
 
 function unjudgedLists(groups) {
-  const words = { not_observed: "not observed, by what would unlock them", inconclusive: "inconclusive, by cause", not_applicable: "not applicable, by reason" };
+  const words = { not_observed: "not observed, by what is needed to observe them", inconclusive: "inconclusive, by cause", not_applicable: "not applicable, by reason" };
   return Object.keys(words).map((kind) => {
     const mine = groups.filter((group) => group.kind === kind);
     if (!mine.length) return null;
@@ -84,12 +85,12 @@ function unjudgedLists(groups) {
 }
 
 // A judged server: its grade, what it rests on, and what kept the rest from being judged.
-function gradeCard(column) {
+function gradeCard(column, _number, all) {
   const [who, ...about] = column.about;
   return h("section", { class: "card graded" },
     h("div", { class: "medal " + gradeColour(column.grade), title: "grade" }, column.grade || "–"),
-    h("div", { class: "about" }, h("h2", { class: "peer" }, cut(who, 200)), about.map((line) => h("p", { class: /^capped: /.test(line) ? "capped peer" : "soft peer" }, cut(line, 400))),
-      column.sections && column.sections.length ? h("details", {}, h("summary", {}, "Score by section"), sectionTable(column.sections)) : null,
+    h("div", { class: "about" }, h("h2", { class: "peer" }, cut(who, 200)), about.map((line) => h("p", { class: /^capped\b/.test(line) ? "capped peer" : "soft peer" }, cut(line, 400))),
+      column.sections && column.sections.length ? h("details", { open: all.length < 3 }, h("summary", {}, "Score by section"), sectionTable(column.sections)) : null,
       unjudgedLists(column.unjudged || [])));
 }
 
@@ -115,9 +116,11 @@ function onServer(entry) {
   return severalServers && server && !entry.name.includes(server) ? `${server.slice(0, 60)}: ` : "";
 }
 
-function failuresCard() {
-  const failed = entries.filter((entry) => entry.outcome === "fail");
+function findingsCard(outcome) {
+  const failed = entries.filter((entry) => entry.outcome === outcome);
   if (!failed.length) return null;
+  const advice = failed.every((entry) => /^(SHOULD|MAY)$/.test(entry.severity || ""));
+  const title = outcome === "fail" ? "Failures" : advice ? "SHOULD and MAY findings" : "Warnings";
   // Trials of one test are one line, and so is a rule that is broken in several revisions.
   const tests = new Map();
   for (const entry of failed) {
@@ -126,31 +129,39 @@ function failuresCard() {
     tests.get(key).push(entry);
   }
   const line = (same) => entryLink(same[0], onServer(same[0]) + (same[0].brief || ""), same.length > 1 ? `${same.length}×` : "");
-  return card(`Failures (${count(failed.length)})`, h("ul", { class: "failures" }, [...tests.values()].slice(0, 15).map(line),
-    tests.size > 15 && h("li", {}, h("button", { type: "button", class: "link", onclick: () => showOnly("fail") }, `all ${count(failed.length)} failures`))));
+  return card(`${title} (${count(failed.length)})`, h("ul", { class: "failures " + outcome }, [...tests.values()].slice(0, 15).map(line),
+    tests.size > 15 && h("li", {}, h("button", { type: "button", class: "link", onclick: () => showOnly(outcome) }, `Show all ${count(failed.length)}`))));
 }
 
 function wireCard() {
-  if (!sessions.length) return null;
+  if (!sessions.length) return card("Wire", h("p", { class: "soft" }, "No session is embedded in this page."));
   const pins = sessions.reduce((sum, session) => sum + session.pins.length, 0);
-  return card("Wire", h("p", {}, `${several(sessions.length, "recorded session")}, ${several(pins, "finding")} pinned. `, h("button", { type: "button", class: "link", onclick: () => openWire(wire.session, 0) }, "Open the diagram")));
+  return card("Wire", h("p", {}, `${several(sessions.length, "session")} embedded: ${page.embedded || "every recorded session"}. ${pins ? several(pins, "finding") + " marked on the messages." : ""} `, h("button", { type: "button", class: "link", onclick: () => { showView("wire"); remember("wire"); } }, "Open the wire view")),
+    h("ul", { class: "sessions" }, sessions.slice(0, 8).map((session, number) => h("li", {}, h("button", { type: "button", class: "link peer", onclick: () => openWire(number, session.pins.length ? session.pins[0].row : 0) }, cut(session.label, 80)), h("span", { class: "soft peer" }, ` ${several(session.kinds.length, "record")}${session.pins.length ? ", " + several(session.pins.length, "finding") : ""} · ${cut(session.file.split("/").pop(), 120)}`)))),
+    sessions.length > 8 && h("p", { class: "soft" }, `and ${sessions.length - 8} more`));
 }
 
 function hero() {
   const total = page.sources.reduce((sum, source) => sum + (source.ms || 0), 0);
   const started = page.sources.map((source) => source.started).filter(Boolean).sort()[0];
+  const only = page.sources.length === 1 ? page.sources[0] : {};
+  const calls = page.sources.map((source) => source.invocation).filter(Boolean);
+  const same = (name) => { const values = [...new Set(calls.map((call) => call[name]).filter(Boolean))]; return values.length === 1 ? values[0] : ""; };
+  const commit = same("commit");
   const tiles = ORDER.filter((one) => tally[one]).map((outcome) => h("button", { type: "button", class: "tile " + outcome, onclick: () => showOnly(outcome) },
     h("b", {}, count(tally[outcome])), h("span", {}, OUTCOMES[outcome][1])));
   return h("section", { class: "hero " + (page.exit_code ? "fail" : "pass") },
     h("p", { class: "headline" }, page.verdict),
-    h("p", { class: "soft" }, [`exit code ${page.exit_code}`, started && cut(started, 60), total && clock(total), page.made_by].filter(Boolean).join(" · ")),
+    only.summary && !/^\d+ passed, \d+ failed, \d+ skipped$/.test(only.summary) && h("p", { class: "peer" }, cut(only.summary, 1000)),
+    same("command") && h("pre", { class: "commandline peer" }, cut(same("command"), 4000)),
+    h("p", { class: "soft peer" }, [started && dateInWords(started), total && clock(total), commit && `commit ${commit}`, same("platform"), page.made_by, `exit code ${page.exit_code}`].filter(Boolean).join(" · ")),
     outcomeBar(), h("div", { class: "tiles" }, tiles));
 }
 
 function prepareOverview() {
   const graded = page.sources.flatMap((source) => source.columns || []).filter((column) => column.graded);
-  const column = h("div", { class: "column" }, hero(), changesCard(), failuresCard(),
-    h("div", { class: graded.length > 2 ? "grades many" : "grades" }, graded.slice(0, 60).map(gradeCard)), trialsCard(), latencyCard(), sourceCard(), wireCard(), slowest(),
+  const column = h("div", { class: "column" }, hero(), changesCard(), findingsCard("fail"),
+    h("div", { class: graded.length > 2 ? "grades many" : "grades" }, graded.slice(0, 60).map(gradeCard)), findingsCard("warn"), trialsCard(), latencyCard(), sourceCard(), wireCard(), slowest(),
     listed("Notes", [...page.notes, ...page.sources.flatMap((source) => source.notes || [])]));
   byId("overview").append(column);
 }

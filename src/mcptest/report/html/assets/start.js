@@ -21,7 +21,7 @@ function prepareTabs() {
 function begin() {
   byId("app").hidden = false;
   byId("title").append(addText(document.createDocumentFragment(), page.title, true));
-  byId("verdict").textContent = page.exit_code ? "✗ " + page.exit_code : "✓";
+  byId("verdict").textContent = page.exit_code ? ("✗ " + count(tally.fail || 0)).replace(/ 0$/, "") : "✓";
   byId("verdict").classList.add(page.exit_code ? "fail" : "pass");
   byId("verdict").title = plain(page.verdict);
   setTheme("auto");

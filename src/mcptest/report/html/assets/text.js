@@ -53,7 +53,7 @@ function h(tag, attributes, ...children) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else node.setAttribute(name, value === true ? "" : plain(value));
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(2)) {
     if (child === null || child === undefined || child === false) continue;
     if (child instanceof Node) node.append(child);
     else addText(node, String(child), true);
@@ -63,9 +63,19 @@ function h(tag, attributes, ...children) {
 
 function clock(ms) {
   if (ms === undefined || ms === null) return "";
-  if (ms < 1000) return (ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)) + " ms";
-  if (ms < 60000) return (ms / 1000).toFixed(2) + " s";
-  return Math.floor(ms / 60000) + " m " + String(Math.round((ms % 60000) / 1000)).padStart(2, "0") + " s";
+  if (ms < 999.5) return (ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)) + "ms";
+  if (ms < 59950) return (ms / 1000).toFixed(1) + "s";
+  const seconds = Math.round(ms / 1000);
+  return Math.floor(seconds / 60) + "m" + String(seconds % 60).padStart(2, "0") + "s";
+}
+
+const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+// `18 November 2026, 14:24 UTC`; what is not a date stays as it is.
+function dateInWords(text) {
+  const at = new Date(text);
+  if (!/^\d{4}-\d\d-\d\dT/.test(text) || Number.isNaN(at.getTime())) return cut(text, 60);
+  const two = (number) => String(number).padStart(2, "0");
+  return `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()}, ${two(at.getUTCHours())}:${two(at.getUTCMinutes())} UTC`;
 }
 
 const size = (n) => n < 2000 ? n + " B" : n < 2e6 ? (n / 1e3).toFixed(1) + " kB" : (n / 1e6).toFixed(1) + " MB";

@@ -62,7 +62,7 @@ function wireExcerpt(number, row) {
     rows.append(drawn);
   }
   return h("div", {}, rows, h("button", { type: "button", class: "link to-wire", onclick: () => openWire(number, row) },
-    `Show message ${row} of ${plain(session.label).slice(0, 80)} on the wire`));
+    `Open record ${row} of ${plain(session.label).slice(0, 80)} in the wire view`));
 }
 
 function findingOf(pin) {
@@ -84,14 +84,14 @@ function showRecord(row) {
   const about = [`record ${record.place === undefined ? row : record.place}`, who, clock(session.times[row]), record.bytes !== undefined && size(record.bytes), record.stream !== undefined && `HTTP exchange ${record.stream}`, record.status && `HTTP ${record.status}`].filter(Boolean);
   box.replaceChildren(
     h("div", { class: "entryhead" }, h("span", { class: "badge kind-" + kind }, kind),
-      mate !== undefined && h("button", { type: "button", class: "link", onclick: () => openWire(wire.session, mate) }, mate > row ? `answered after ${clock(session.times[mate] - session.times[row])}` : `answers record ${mate}`)),
+      mate !== undefined && h("button", { type: "button", class: "link", onclick: () => openWire(wire.session, mate) }, mate > row ? `response after ${clock(session.times[mate] - session.times[row])}` : `response to record ${mate}`)),
     h("h2", { class: "peer" }, session.labels[row]),
     h("p", { class: "soft" }, about.join(" · ")),
     ...(session.pinned.get(row) || []).map(findingOf));
-  if (kind === "request" && mate === undefined) box.append(h("p", { class: "soft" }, "No answer to it is in the capture."));
+  if (kind === "request" && mate === undefined) box.append(h("p", { class: "soft" }, "The capture has no response to this request."));
   const file = `record-${row}${kind === "invalid" ? ".bin" : ".json"}`;
   if (record.raw !== undefined) box.append(longText(record.raw, { json: true, save: file }));
-  else if (record.base64 !== undefined) box.append(h("p", { class: "soft" }, "These bytes are no UTF-8; in base64:"), longText(record.base64, { save: file, bytes: bytesOf(record.base64) }));
+  else if (record.base64 !== undefined) box.append(h("p", { class: "soft" }, "Not valid UTF-8. The bytes in base64:"), longText(record.base64, { save: file, bytes: bytesOf(record.base64) }));
   if (record.sse) box.append(h("p", { class: "soft" }, "Server-sent event"), longText(JSON.stringify(record.sse), { json: true }));
   if (record.kind !== undefined) recordMembers(box, record);
   box.scrollTop = 0;
@@ -128,6 +128,19 @@ function clearWireFilters() {
   wire.hidden.clear();
   for (const field of byId("wire-filters").querySelectorAll("input")) field.value = "";
   for (const chip of byId("wire-filters").querySelectorAll(".chip")) chip.setAttribute("aria-pressed", chip.dataset.pinned === undefined);
+}
+
+// The view opens where something was found: a failure before a warning.
+function beginWire() {
+  const found = sessions.flatMap((session, number) => session.pins.map((pin) => [pin.severe === false, number, pin.row]));
+  found.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
+  if (!found.length) return filterWire();
+  const [, session, row] = found[0];
+  Object.assign(wire, { session, shown: row });
+  const select = byId("wire-filters").querySelector("select");
+  if (select) select.value = session;
+  filterWire(row);
+  showRecord(row);
 }
 
 function nextFinding(step) {
@@ -182,7 +195,7 @@ function prepareWire() {
 function sessionCard(session) {
   const last = session.times[session.times.length - 1] || 0;
   return h("div", {}, h("h2", { class: "peer" }, cut(session.label, 1000)), h("p", { class: "soft peer" }, cut(session.file, 1000)),
-    h("p", {}, `${count(session.kinds.length)} records, ${session.transport || "transport not known"}, ${clock(last)}`),
-    session.pins.length ? h("p", {}, `${count(session.pins.length)} findings are pinned to their messages.`) : h("p", { class: "soft" }, "No finding is pinned to a message."),
-    h("p", { class: "soft" }, "Choose a row to see what was sent, byte for byte."));
+    h("p", {}, `${several(session.kinds.length, "record")}, ${session.transport || "transport unknown"}, ${clock(last)}`),
+    session.pins.length ? h("p", {}, `${several(session.pins.length, "finding")} marked on the messages.`) : h("p", { class: "soft" }, "No findings in this session."),
+    h("p", { class: "soft" }, "Select a row to see the message exactly as sent."));
 }
