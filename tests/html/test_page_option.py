@@ -166,3 +166,16 @@ def test_the_page_of_an_intercepted_session_shows_its_wire(tmp_path: Path) -> No
     page = (tmp_path / "page.html").read_text()
     assert "not found in trace" in page
     assert '"sessions">[{' in page
+
+
+@pytest.mark.parametrize("command", ["run", "audit"])
+def test_every_file_that_was_written_is_named_at_the_end(tmp_path: Path, command: str) -> None:
+    suite_in(tmp_path)
+    words = [command, "s.yaml"] if command == "run" else [command, "--server", "demo"]
+    words += ["--json-file", "r.json", "--junit", "r.xml", "--html", "page.html"]
+    assert mcptest(*words, cwd=tmp_path).out.endswith("\nwrote r.json, r.xml, page.html\n")
+    assert "wrote" not in mcptest(*words, "--quiet", cwd=tmp_path).out
+    assert json.loads(mcptest(*words, "--json", cwd=tmp_path).out)
+    lost = mcptest(*words, "--sarif", "no.json/r.sarif", "--markdown", "r.xml/r.md", cwd=tmp_path)
+    assert "wrote r.json, r.xml, page.html, no.json/r.sarif\n" in lost.out
+    assert "report not written: can't write r.xml/r.md" in lost.err

@@ -393,7 +393,7 @@ def add_format_option(add: Callable[..., Any], formats: Sequence[str] = FORMATS)
 
 def is_for_a_program(arguments: argparse.Namespace) -> bool:
     """stdout holds one report, and nothing beside it."""
-    return bool(arguments.json or getattr(arguments, "format", "text") != "text")
+    return bool(getattr(arguments, "json", False) or getattr(arguments, "format", "text") != "text")
 
 
 def server_words(arguments: argparse.Namespace) -> ServerWords:

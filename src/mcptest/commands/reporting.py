@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 import msgspec
 
@@ -25,7 +26,7 @@ from mcptest.commands.options import (
 from mcptest.core.errors import ExitCode, McptestError
 from mcptest.core.results import RunReport, Shard
 from mcptest.core.safe_text import show
-from mcptest.report.head import AnyReport, Report
+from mcptest.report.head import AnyReport, Report, stamped
 from mcptest.report.starter_files import PlacedFile, placed_lines
 from mcptest.report.terminal import Style, columns, say, say_json
 from mcptest.report.write import FORMS, append_to_step_summary, rendered, write_all
@@ -46,7 +47,7 @@ def captures_for_html(arguments: argparse.Namespace) -> Iterator[bool]:
     from mcptest.transport.temporary import temporary_folder
 
     with temporary_folder() as folder:
-        arguments.save_capture = folder
+        arguments.save_capture, arguments.captures_lent = folder, True
         yield True
 
 
@@ -94,6 +95,23 @@ def code_with_reports(arguments: argparse.Namespace, code: int, unwritten: Seque
     if code == ExitCode.OK and unwritten and arguments.strict_reports:
         return ExitCode.FAILED
     return code
+
+
+# -- Reports that were written --------------------------------------------------------------------
+
+
+def tell_written(arguments: argparse.Namespace, stream: TextIO | None = None) -> None:
+    """Name what was written, where a person reads."""
+    if is_for_a_program(arguments) or getattr(arguments, "quiet", False):
+        return
+    names = [str(path) for path in getattr(arguments, "written", ())]
+    kept = (
+        None if getattr(arguments, "captures_lent", False) else getattr(arguments, "capture", None)
+    )
+    if isinstance(kept, Path) and kept.is_dir():
+        names.append(f"captures in {kept}")
+    if names:
+        say(stream or sys.stdout, f"wrote {show(', '.join(names), 4_000)}\n")
 
 
 # -- How a command ends ---------------------------------------------------------------------------
@@ -152,6 +170,7 @@ def conclude(
     where the command knows which captures are its own; `lost` says what else could not be written;
     `shown` are further words for the text, where options of the command change it.
     """
+    report = stamped(report)
     page = page or partial(_as_html, arguments, report, since)
     unwritten = [*lost, *write_files(arguments, report, page)]
     if in_step_summary:
@@ -166,6 +185,7 @@ def conclude(
     else:
         told = rendered(wanted, report, code=code, notes=unwritten, repeat=repeat)
         say_json(sys.stdout, told)
+    tell_written(arguments)
     sys.stdout.flush()
     tell_unwritten(arguments, unwritten)
     if code == ExitCode.INTERRUPTED:
@@ -178,10 +198,16 @@ def conclude(
 def write_files(
     arguments: argparse.Namespace, report: AnyReport, page: Callable[[], bytes] | None = None
 ) -> list[str]:
-    """Every file that was asked for; gives a sentence for each that could not be written."""
+    """Every file that was asked for; gives a sentence for each that could not be written.
+
+    `arguments.written` has the others.
+    """
+    report = stamped(report)
     files = {name: partial(rendered, name, report) for name in FORMS}
     made = files | ({"html": page} if page is not None else {})
-    return write_all((getattr(arguments, name, None), made[name]) for name in FORMS)
+    arguments.written = []
+    wanted = ((getattr(arguments, name, None), made[name]) for name in FORMS)
+    return write_all(wanted, arguments.written)
 
 
 def _say_text(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:

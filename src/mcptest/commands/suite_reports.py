@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.reporting import in_shard, write_files
+from mcptest.commands.reporting import in_shard, tell_written, write_files
 from mcptest.commands.suite_command import WantedRun, nothing_matched
 from mcptest.core.errors import ExitCode
 from mcptest.core.results import Demand, RunReport, Suggestion
@@ -61,7 +61,8 @@ def conclude(
     unwritten = write_files(arguments, report)
     kept = arguments.save_baseline
     amends = kept if partial or report.interrupted else None
-    unwritten += write_all([(kept, lambda: saved_baseline(report, baseline, amends))])
+    saved = [(kept, lambda: saved_baseline(report, baseline, amends))]
+    unwritten += write_all(saved, arguments.written)
     unwritten += ending.also_write(report)
     for sentence in unwritten:
         sys.stderr.write(f"mcptest: {sentence}\n")
@@ -72,6 +73,8 @@ def conclude(
         # On stderr when stdout is for a program.
         stream = sys.stdout if arguments.format == "text" and not arguments.json else sys.stderr
         stream.write(render_suggestions(suggested))
+    if report.results:
+        tell_written(arguments)
     ending.explain(report)
     if run.stop.is_set():
         sys.stderr.write("mcptest: interrupted\n")

@@ -64,14 +64,21 @@ def badge(report: RunReport) -> bytes:
     return as_json({"schemaVersion": 1, "label": "mcptest", "message": counts, "color": colour})
 
 
-def write_all(wanted: Iterable[tuple[Path | None, Callable[[], bytes]]]) -> list[str]:
-    """Write the reports that have a path; gives a sentence for each that could not be written."""
+def write_all(
+    wanted: Iterable[tuple[Path | None, Callable[[], bytes]]], written: list[Path] | None = None
+) -> list[str]:
+    """Write the reports that have a path; gives a sentence for each that could not be written.
+
+    The others are added to `written`.
+    """
     failures: list[str] = []
     for path, render in wanted:
         if path is None:
             continue
         try:
             replace_file(path, render())
+            if written is not None and not is_special(path):
+                written.append(path)
         except (McptestError, OSError) as error:
             failures.append(f"report not written: {error}")
     return failures

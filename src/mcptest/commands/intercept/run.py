@@ -16,7 +16,12 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest.commands.options import duration, server_words
-from mcptest.commands.reporting import code_with_reports, say_unwritten, write_files
+from mcptest.commands.reporting import (
+    code_with_reports,
+    say_unwritten,
+    tell_written,
+    write_files,
+)
 from mcptest.core.capture import AnyRecord, Frame, Trouble
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, UsageError
 from mcptest.core.limits import time_to_end
@@ -55,6 +60,7 @@ def run_intercept(arguments: argparse.Namespace) -> int:
     _print(intercepted, arguments)
     page = partial(_as_html, intercepted, arguments.save_capture)
     unwritten = write_files(arguments, intercepted.report, page)
+    tell_written(arguments, sys.stderr)
     say_unwritten(unwritten)
     return code_with_reports(arguments, intercepted.code, unwritten)
 

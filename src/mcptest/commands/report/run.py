@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcptest.commands.command_line import options_again
 from mcptest.commands.options import is_for_a_program
-from mcptest.commands.reporting import say_unwritten, write_files
+from mcptest.commands.reporting import say_unwritten, tell_written, write_files
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.limits import MEBIBYTE
 from mcptest.core.results import RunReport, TestResult
@@ -46,6 +46,7 @@ def run_report(arguments: argparse.Namespace) -> int:
     whole = _as_one_run(stored)
     _print(arguments, whole, code)
     unwritten = write_files(arguments, whole, lambda: pictures.page(stored, code))
+    tell_written(arguments)
     say_unwritten(unwritten)
     return code or (ExitCode.FAILED if unwritten else ExitCode.OK)  # the files are all it is for
 

@@ -7,7 +7,13 @@ import shlex
 import sys
 
 from mcptest.commands.golden_answers import compare_answers
-from mcptest.commands.reporting import code_with_reports, in_shard, tell_unwritten, write_files
+from mcptest.commands.reporting import (
+    code_with_reports,
+    in_shard,
+    tell_unwritten,
+    tell_written,
+    write_files,
+)
 from mcptest.commands.suite_command import chosen_tests, show_list
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.probe.snapshots import SnapshotOrder, with_answers
@@ -60,6 +66,7 @@ def _publish(arguments: argparse.Namespace, report: SnapshotReport) -> list[str]
             say(sys.stdout, snapshot_summary(report, style) + "\n")
         else:
             say(sys.stdout, snapshot_text(report, style))
+    tell_written(arguments)
     tell_unwritten(arguments, unwritten)
     sys.stdout.flush()
     return unwritten
