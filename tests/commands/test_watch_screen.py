@@ -67,7 +67,7 @@ def test_a_pass_that_fails_shows_why_and_what_the_server_says_now() -> None:
 @pytest.mark.parametrize("response", ["", '{"text":"6"}'])
 def test_without_an_earlier_answer_the_answer_is_shown_as_it_is(response: str) -> None:
     text = "\n".join(lines(Flip(failing(response=response), passing())))
-    assert f"response: {response or '(none)'}" in text
+    assert f"response: {response or '(no response)'}" in text
     assert "when it passed" not in text
 
 

@@ -174,13 +174,13 @@ def test_answers_errors_and_crashes_are_told_apart() -> None:
     assert worked == {"echo": True, "complain": False, "internal": False, "refuse": False}
     gated = audit("--fail-under", "50", words=("only=echo,complain,refuse",))
     assert gated.code == 1
-    assert "score 33% (1 of 3 worked), 50% demanded" in gated.out
+    assert "score 33% (1 of 3 passed), below the required 50%" in gated.out
 
 
 def test_a_server_that_answers_with_errors_only_is_not_in_health() -> None:
     done = audit(words=("only=complain",))
     assert done.code == 0  # it is no crash, and no gate was set
-    assert "score 0% (0 of 1 worked): 1 answer with errors" in done.out
+    assert "score 0% (0 of 1 passed): 1 returned an error" in done.out
     assert "! complain  error" in done.out
     assert "--env" in done.out
 
@@ -251,7 +251,7 @@ def test_the_table_names_the_class_the_reason_and_what_to_do() -> None:
     assert "crashed" in done.out
     assert "skipped" in done.out
     assert (
-        "score 33% (1 of 3 worked): 1 answer, 1 answer with errors, 1 crashed, 1 skipped"
+        "score 33% (1 of 3 passed): 1 returned an error, 1 crashed, 1 skipped"
         in done.out
     )
     assert "isError: true" in done.out.partition("Next steps:")[2]
@@ -275,7 +275,7 @@ def test_quiet_leaves_out_what_is_in_order() -> None:
     assert "internal" in done.out
     assert "✓ echo" not in done.out
     quiet = audit("--quiet", words=("only=echo",))
-    assert quiet.out == "score 100% (1 of 1 worked): 1 answer\n"
+    assert quiet.out == "score 100% (1 of 1 passed)\n"
 
 
 def test_in_docker_everything_is_called(tmp_path: Path) -> None:

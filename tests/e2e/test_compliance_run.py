@@ -93,7 +93,7 @@ def test_other_forms_go_to_stdout_too(form: str, begin: str) -> None:
 
 def test_quiet_says_the_grade_and_what_is_broken() -> None:
     done = judge("--server", ORDINARY, "--rule", "JSONRPC-002", "--quiet")
-    assert done.out == "v2025-11-25: 1 rule failed: JSONRPC-002\n"
+    assert done.out == "v2025-11-25: 0 rules failed, 1 warning: JSONRPC-002\n"
 
 
 def test_a_broken_should_fails_only_with_strict() -> None:

@@ -243,7 +243,7 @@ def test_a_step_that_the_demo_has_behind_it_breaks_nothing(older: str, newer: st
 def test_nothing_changes_on_the_way_to_the_draft() -> None:
     done = doctor(server=DEMO, to="draft")
     assert done.code == 0, done.said
-    assert "nothing changes for a server from 2026-07-28 to draft" in done.out
+    assert "nothing changes for servers from 2026-07-28 to draft" in done.out
 
 
 # -- ways that do not exist ----------------------------------------------------------------

@@ -67,7 +67,7 @@ def test_the_failing_example_shows_its_proof(tmp_path: Path) -> None:
     # the proof of a timeout is the request that nobody answered, not what came before it
     slow = done.out.partition("a server that is too slow")[2]
     assert re.search(r'request: .*"method":"tools/call"', slow), slow
-    assert "(none)" in slow
+    assert "(no response)" in slow
     assert "repeat:   mcptest run examples/failing.yaml -k" in slow
     assert "2 failed" in done.out
 

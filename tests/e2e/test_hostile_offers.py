@@ -336,12 +336,12 @@ def test_a_cursor_that_comes_again_is_noticed_at_once(
 
 def test_a_tool_whose_schema_can_not_be_checked_does_not_count_as_working(tmp_path: Path) -> None:
     done = drive("audit", tmp_path, next(iter(INPUTS)))
-    assert "score 66% (2 of 3 worked): 3 answer, 1 finding" in done.out
+    assert "score 66% (2 of 3 passed): 1 with findings" in done.out
 
 
 def test_the_score_of_an_audit_is_not_full_when_a_list_has_no_end(tmp_path: Path) -> None:
     done = drive("audit", tmp_path, "same-cursor")
-    assert "score 42% (3 of 3 worked, 4 lists not read to the end)" in done.out
+    assert "score 42% (3 of 3 passed, 4 lists not read to the end)" in done.out
 
 
 @pytest.mark.parametrize("loop", LOOPS)

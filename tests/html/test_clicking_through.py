@@ -75,7 +75,7 @@ def test_from_the_overview_by_a_filter_to_the_failure_its_message_and_its_bytes(
     browser.wait("document.querySelector('#result-detail .raw pre')")
     stored = json.loads(browser.text("#result-detail .raw pre"))
     assert stored["name"] == SUM.name
-    assert any(fact["label"] == "Run it again" for fact in stored["facts"])
+    assert any(fact["label"] == "Repeat" for fact in stored["facts"])
     assert browser.complaints == []
 
 
@@ -135,7 +135,7 @@ def test_the_grade_is_shown_with_its_sections_and_what_was_not_judged(
         "87.3 of 100",
         "capped: a broken MUST keeps it below A",
         "profile 0.1.0/v2025-11-25/3f9ab2c1",
-        "57.1 %: 4 of 7 applicable rules exercised",
+        "57.1%: 4 of 7 applicable rules judged",
         "2 not observed, by what is needed to observe them",
         "the fixture embedding_tool",
         "the server does not declare prompts",

@@ -99,7 +99,7 @@ def suite_in(folder: Path, *, names: tuple[str, ...] = ("adds",), wrong: bool = 
 
 @pytest.mark.parametrize(
     ("threshold", "code", "verdict"),
-    [(50, 0, "Passed: 1 of 2, 1 failed, where 50% is enough"), (60, 1, "Failed: 1 of 2")],
+    [(50, 0, "Passed: 1 of 2, 1 failed (50% is enough)"), (60, 1, "Failed: 1 of 2")],
 )
 def test_the_page_of_ci_tells_the_verdict_of_the_command(
     tmp_path: Path, threshold: int, code: int, verdict: str

@@ -129,7 +129,7 @@ PROPERTY = PropertyReport(
 )
 KINDS: list[tuple[Any, Callable[[Any], bytes], list[str]]] = [
     (AUDIT, as_json, ["it wrote a file", "1 is no object", "boom", "no answer", "liar"]),
-    (FUZZ, as_json, ["it died", "Smallest input that fails so", "it may write", "seed 7"]),
+    (FUZZ, as_json, ["it died", "Smallest input that fails", "it may write", "seed 7"]),
     (LINT, as_json, ["it has none", "Adds two numbers.", "E101"]),
     (PROPERTY, as_json, ["MSG-006", "id 9 was never asked", "--replay x", "seed 3"]),
     (DOCTOR, as_json, [DOCTOR.items[0].title, DOCTOR.items[0].detail]),

@@ -82,7 +82,7 @@ def test_everything_that_is_no_message_has_a_row_too() -> None:
         "session demo · http",
         "404 text/html",
         "boom",
-        "not a message: no json",
+        "not a JSON-RPC message: no json",
     ]
 
 

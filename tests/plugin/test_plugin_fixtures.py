@@ -187,4 +187,18 @@ def test_an_unknown_scope_is_refused(folder: Folder) -> None:
     folder.pytester.makepyfile("def test_nothing(): pass")
     result = folder.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*mcptest_client_scope is one of *"])
+    result.stderr.fnmatch_lines(["*mcptest_client_scope: expected *"])
+
+
+def test_an_error_of_ours_shows_the_line_of_the_test_and_no_frame_of_ours(folder: Folder) -> None:
+    folder.pytester.makepyfile(
+        "from mcptest.testing import assert_conforms\n"
+        "def test_it():\n"
+        "    assert_conforms('no-such-capture.jsonl')\n"
+    )
+    shown = folder.run().stdout.str()
+    assert "assert_conforms('no-such-capture.jsonl')" in shown
+    assert "can't read the capture no-such-capture.jsonl" in shown
+    assert "capture_file.py" not in shown
+    whole = folder.run("--full-trace").stdout.str()
+    assert "capture_file.py" in whole

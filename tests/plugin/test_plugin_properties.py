@@ -155,7 +155,7 @@ def test_fixtures_try_properties_side_by_side_and_keep_what_was_found(folder: Fo
         "-p", "mcptest.pytest_plugin", "-k", "messages-invalid"
     )
     again.assert_outcomes(failed=1)
-    again.stdout.fnmatch_lines(["*it was found before, and is not mended*"])
+    again.stdout.fnmatch_lines(["*found before, still not fixed*"])
 
 
 def test_a_server_that_does_not_start_fails_without_our_traceback(folder: Folder) -> None:

@@ -73,7 +73,7 @@ def test_a_test_that_is_gone_is_stale_and_said_and_an_unknown_one_is_no_regressi
     found = compare(run(result("new", FAIL)), Baseline((Entry("old", PASS, "go"),)))
     assert found.stale == (Entry("old", PASS, "go"),)
     assert found.regressions == ()
-    assert notes_of(found) == ("baseline: no test is called 'old' in go; save the baseline again",)
+    assert notes_of(found) == ("baseline: no test named 'old' in go (save the baseline again)",)
 
 
 def test_what_was_not_asked_to_run_is_not_stale() -> None:

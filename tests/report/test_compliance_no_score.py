@@ -30,7 +30,7 @@ def test_no_other_report_shows_a_score() -> None:
     text = "\n".join(compliance_lines(report, Style(colour=False, unicode=False)))
     for page in (text, report.as_markdown(), page_of(report).decode()):
         assert "of 100" not in page
-        assert "no grade: too little was observed for one" in page
+        assert "not graded: too few rules were observed" in page
 
 
 def test_the_gate_names_no_score_either() -> None:

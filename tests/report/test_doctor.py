@@ -66,11 +66,11 @@ def test_what_breaks_is_shown_with_proof_fix_and_rules() -> None:
         "x breaks    ping",
         "ping is answered",
         '{"method":"ping"}',
-        "received (nothing)",
+        "received (no response)",
         "Drop it.",
         "PROTO-021 (added)",
         "3 changed, 81 added, 45 removed",
-        "it does not speak 2026-07-28",
+        "the server does not speak 2026-07-28",
     ):
         assert part in shown
 
@@ -80,14 +80,14 @@ def test_the_checklist_has_a_box_for_everything_but_what_is_not_used() -> None:
     assert boxes == [
         "[ ] ping: Drop it.",
         "[x] tasks",
-        "[ ] tasks (advised): Use 405.",
-        "[?] tasks: look at it yourself. Look.",
+        "[ ] tasks (recommended): Use 405.",
+        "[?] tasks: check this yourself. Look.",
     ]
 
 
 def test_the_counts_come_last() -> None:
     assert text(REPORT).splitlines()[-1] == (
-        "1 breaking, 1 unknown, 2 ready, 1 not used; 1 with advice"
+        "1 breaking, 1 unknown, 2 ready, 1 not used, 1 with a recommendation"
     )
 
 
@@ -99,7 +99,7 @@ def test_more_is_said_when_asked_for() -> None:
 def test_nothing_changes_between_equal_revisions() -> None:
     same = msgspec.structs.replace(REPORT, older=E, newer=Revision.DRAFT, spoken=E, items=())
     assert same.speaks_newer
-    assert same.in_words() == "nothing changes for a server from 2026-07-28 to draft"
+    assert same.in_words() == "nothing changes for servers from 2026-07-28 to draft"
     assert "Checklist" not in text(same)
     assert same.as_markdown().count("\n") < 8
 

@@ -98,7 +98,7 @@ def test_causes_come_before_failures_before_gates_before_sections_before_coverag
 def test_a_root_cause_says_how_many_rules_it_kept_from_being_judged() -> None:
     text = text_of(SAMPLE)
     assert "  ✗ exited: the server exited with code 1 after resources/read\n" in text
-    assert "    kept 1 rule from being judged\n" in text
+    assert "    1 rule could not be judged\n" in text
     assert "    fix       Run it by hand and read its stderr.\n" in text
 
 
@@ -127,7 +127,7 @@ def test_a_broken_must_comes_before_a_broken_should() -> None:
     assert text.index("✗ TOOLS-004") < text.index("! PROTO-005  SHOULD")
     silent = msgspec.structs.replace(STRUCTURED, evidence=(Evidence("{}", ""),))
     silence = text_of(report_of(judgement(results=(silent,), causes=())))
-    assert "    sent      {}\n    received  (nothing)\n" in silence
+    assert "    sent      {}\n    received  (no response)\n" in silence
 
 
 def test_each_gate_is_one_line_with_its_facts_below() -> None:
@@ -152,9 +152,9 @@ def test_sections_have_bars_that_only_a_full_mark_fills() -> None:
 
 def test_coverage_is_a_number_and_a_list_by_what_would_unlock_it() -> None:
     text = text_of(SAMPLE)
-    assert "Coverage  57.1 %: 4 of 7 applicable rules exercised\n" in text
+    assert "Coverage  57.1%: 4 of 7 applicable rules judged\n" in text
     assert (
-        "  2 not observed, by what would unlock them\n"
+        "  2 not observed, by what is needed to observe them\n"
         "    a tool that says it is read-only, or one named with --allow-tool (1)\n"
         "      TOOLS-009\n"
         "    the fixture embedding_tool (1)\n"
@@ -177,7 +177,7 @@ def test_only_the_head_of_a_long_list_is_shown_unless_all_is_asked_for() -> None
     text = text_of(report)
     assert text.count("    thing ") == GROUPS_SHOWN
     assert " ".join(text.split()).count(" and 3 more ") == GROUPS_SHOWN
-    assert f"… and {2 * (IDS_SHOWN + 3)} more rules; --verbose shows all" in text
+    assert f"… and {2 * (IDS_SHOWN + 3)} more rules (--verbose shows all)" in text
     everything = text_of(report, verbose=True)
     assert "--verbose" not in everything
     assert all(one.id in everything for one in unseen)
@@ -196,12 +196,12 @@ def test_a_run_that_was_stopped_is_not_called_one_of_some_rules() -> None:
         results=(left,), causes=(), grade=None, whole_corpus=False, notes=(CUT_SHORT,)
     )
     text = text_of(report_of(stopped))
-    assert "not graded: it was stopped before every rule was judged" in text
+    assert "not graded: stopped before every rule was judged" in text
     assert "only some of the rules" not in text
 
 
 def test_who_asked_for_some_rules_hears_about_each_of_them() -> None:
-    assert "not graded: only some of the rules were asked for" in text_of(ONE_RULE)
+    assert "not graded: only some rules were selected" in text_of(ONE_RULE)
     passed = rule_result("TOOLS-001")
     unseen = rule_result("TOOLS-009", Outcome.NOT_OBSERVED, reason="no tool", unlocked_by="a tool")
     results = (passed, unseen)
@@ -214,16 +214,17 @@ def test_who_asked_for_some_rules_hears_about_each_of_them() -> None:
 
 def test_too_little_for_a_letter_is_said() -> None:
     text = text_of(report_of(judgement(grade=Grade("", 0.0, caps=("3 of 40 rules were seen",)))))
-    assert "no grade: too little was observed for one" in text
+    assert "not graded: too few rules were observed" in text
     assert "capped: 3 of 40 rules were seen" in text
     assert "of 100" not in text
 
 
-def test_the_last_line_counts_every_outcome() -> None:
-    assert text_of(SAMPLE).splitlines()[-1] == (
-        "8 rules: 1 failed, 1 warning, 2 passed, 1 inconclusive, 2 not observed, 1 not applicable"
-    )
-    assert text_of(HEALTHY).splitlines()[-1] == "5 rules: 0 failed, 5 passed"
+def test_the_last_lines_count_every_outcome_and_say_what_the_exit_code_says() -> None:
+    assert text_of(SAMPLE).splitlines()[-2:] == [
+        "8 rules: 1 failed, 1 warning, 2 passed, 1 inconclusive, 2 not observed, 1 not applicable",
+        "failed: 1 MUST rule failed, 1 rule could not be judged, 1 gate failed",
+    ]
+    assert text_of(HEALTHY).splitlines()[-2:] == ["5 rules: 0 failed, 5 passed", "passed"]
 
 
 def test_notes_and_captures_are_told() -> None:
@@ -266,14 +267,14 @@ def test_a_rule_that_fails_in_several_revisions_is_told_once_with_all_of_them() 
 def test_a_matrix_without_a_difference_says_so() -> None:
     same = judgement(results=(rule_result("TOOLS-001"),), causes=())
     text = text_of(report_of(same, same))
-    assert "every rule came to the same in each revision that has it" in text
+    assert "every rule has the same result in each revision" in text
 
 
 def test_a_long_matrix_is_cut_unless_all_is_asked_for() -> None:
     count = ROWS_SHOWN + 3
     failing = tuple(rule_result(f"TOOLS-{n:03}", Outcome.FAIL) for n in range(count))
     report = report_of(judgement(results=failing), judgement(results=failing))
-    assert "… and 3 more; --verbose shows all" in text_of(report)
+    assert "… and 3 more (--verbose shows all)" in text_of(report)
     assert "more; --verbose" not in text_of(report, verbose=True)
 
 
@@ -342,7 +343,7 @@ def test_the_keyword_decides_between_failed_and_warning() -> None:
     may = rule_result("TOOLS-001", Outcome.FAIL, severity=Severity.MAY)
     text = text_of(report_of(judgement(results=(may,), causes=())))
     assert "  ! TOOLS-001  MAY" in text
-    assert text.endswith("1 rule: 0 failed, 1 warning, 0 passed")
+    assert "\n1 rule: 0 failed, 1 warning, 0 passed\n" in text
 
 
 def test_a_long_requirement_is_told_by_its_first_paragraph_unless_all_is_asked_for() -> None:

@@ -41,10 +41,10 @@ def painted_by_us(text: str) -> bool:
     return "\x1b" not in PAINT.sub("", text)
 
 
-def test_a_pipe_sees_words_names_and_milliseconds_in_the_columns_of_mcp_assert() -> None:
+def test_a_pipe_sees_words_names_and_durations_in_the_columns_of_mcp_assert() -> None:
     lines = render(RUN, PLAIN).splitlines()
     assert lines[0] == f"PASS  {READ.name:<60} {'39ms':>6}"
-    assert lines[1] == f"FAIL  {SUM.name:<60} {'1240ms':>6}"
+    assert lines[1] == f"FAIL  {SUM.name:<60} {'1.2s':>6}"
     assert "\x1b" not in "".join(lines)
 
 
@@ -58,7 +58,7 @@ def test_a_failure_shows_its_detail_and_its_proof() -> None:
         ("stderr", "Starting default (STDIO) server..."),
         ("repeat", "mcptest run evals/math.yaml -k 'get-sum adds two numbers'"),
         ("exit", "code 1"),
-        ("response", "(none)"),
+        ("response", "(no response)"),
     ):
         assert f"      {label + ':':<10}{value}\n" in text
 
@@ -138,7 +138,7 @@ def test_verbose_names_the_server_and_the_slowest_tests() -> None:
 
 def test_an_interrupted_run_says_so() -> None:
     run = msgspec.structs.replace(RUN, interrupted=True)
-    assert "interrupted: only what had finished by then" in render(run, PLAIN)
+    assert "interrupted: only finished tests are shown" in render(run, PLAIN)
     assert "interrupted" not in render(RUN, PLAIN)
 
 
@@ -156,7 +156,7 @@ def test_trials_stand_together_and_a_flaky_test_is_called_flaky() -> None:
 def test_regressions_and_notes_are_told() -> None:
     text = render(TRIALS, PLAIN)
     assert "Regressions detected (1):\n  wobbly: was PASS, now FAIL\n" in text
-    assert "note: baseline: no test is called 'gone'" in text
+    assert "note: baseline: no test named 'gone'" in text
     noted = RunReport(results=(msgspec.structs.replace(READ, note="a symlink was left out"),))
     assert "      note: a symlink was left out\n" in render(noted, PLAIN)
 
@@ -175,7 +175,7 @@ def test_proof_is_bounded_in_number_and_length() -> None:
     run = RunReport(results=(loud,) * (PROOFS_SHOWN + 2))
     text = render(run, PLAIN)
     assert text.count("request:") == PROOFS_SHOWN
-    assert f"proof is shown for the first {PROOFS_SHOWN} failures" in text
+    assert f"evidence is shown for the first {PROOFS_SHOWN} failures" in text
     assert f"(and {10**5 - BRIEF.lines} more lines)" in text
     assert f"({10_000 - BRIEF.stderr} earlier lines)" in text
     assert len(text) < 200_000

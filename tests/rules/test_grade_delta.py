@@ -160,4 +160,4 @@ def test_a_run_of_some_rules_can_not_pass_the_gate() -> None:
     for before in (None, card_of(GOOD)):
         found = judge_grade_delta(DEFAULT, some, before)
         assert not found.passed
-        assert found.detail == "no grade: only some rules were run"
+        assert found.detail == "no grade: only some rules were selected"

@@ -1,4 +1,4 @@
-"""Inputs of an audit are valid by the tool's own schema, and plain where nothing is asked."""
+"""Inputs of an audit are valid according to the tool's schema, and plain where nothing is asked."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ TRIALS = RunReport(
     duration_ms=240,
     trials=4,
     regressions=(Regression("wobbly", "PASS", "FAIL"),),
-    notes=("baseline: no test is called 'gone'; save the baseline again",),
+    notes=("baseline: no test named 'gone' (save the baseline again)",),
 )
 
 HOSTILE = (

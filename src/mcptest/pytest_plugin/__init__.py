@@ -20,16 +20,19 @@ Scope = Literal["function", "class", "module", "package", "session"]
 _SCOPES = ("function", "class", "module", "package", "session")
 _SUFFIXES = (".yaml", ".yml")
 _SETTINGS = (
-    ("mcptest_server", "server of the fixtures, and of tests in suites that name none"),
-    ("mcptest_fixture", "folder that is copied for each test of a suite: {{fixture}}"),
-    ("mcptest_timeout", "for each test of a suite, and each request of the fixtures (30s)"),
-    ("mcptest_isolation", "servers of suites: fresh (one for each test, the default) or shared"),
-    ("mcptest_client_scope", "how long mcp_client lives: function (the default), module, session"),
+    ("mcptest_server", "server for the fixtures, and for suite tests that name none"),
+    ("mcptest_fixture", "folder copied for each suite test as {{fixture}}"),
+    ("mcptest_timeout", "time limit for a suite test or a request of a fixture (default: 30s)"),
+    ("mcptest_isolation", "servers of suites: fresh (one per test) or shared (default: fresh)"),
+    (
+        "mcptest_client_scope",
+        "scope of mcp_client: function, module, session … (default: function)",
+    ),
 )
 
 
 class McptestWarning(UserWarning):
-    """What happened beside the tests of a suite: nothing failed by it, but it should be known."""
+    """A problem that fails no test but that the user should know about."""
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -45,15 +48,15 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         action="append",
         default=[],
         metavar="PATH",
-        help="collect the mcptest and mcp-assert suites in this folder or file; may repeat",
+        help="collect mcptest and mcp-assert suites from this folder or file (repeatable)",
     )
     group.addoption(
         "--mcptest-server",
         metavar="S",
-        help="use this server for the fixtures and for every test of a suite",
+        help="use this server for the fixtures and for every suite test",
     )
     group.addoption(
-        "--mcptest-capture", metavar="DIR", help="keep what the suites send and receive"
+        "--mcptest-capture", metavar="DIR", help="keep a capture of every suite test in this folder"
     )
     parser.addini("mcptest_suites", "folders and files with suites", type="paths", default=[])
     for name, about in _SETTINGS:
@@ -64,7 +67,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "mcptest: a test of a YAML suite")
     scope = config.getini("mcptest_client_scope")
     if scope not in ("", *_SCOPES):
-        raise pytest.UsageError(f"mcptest_client_scope is one of {', '.join(_SCOPES)}: {scope!r}")
+        raise pytest.UsageError(
+            f"mcptest_client_scope: expected {', '.join(_SCOPES)}, got {scope!r}"
+        )
     if config.getoption("mcptest") or config.getini("mcptest_suites"):
         from mcptest.pytest_plugin.configuration import collect_what_was_asked_for
 
@@ -94,14 +99,35 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, Any, Any]:
     """A test in Python that fails with a client open shows what went over the wire last."""
+    if call.excinfo is not None:
+        _hide_our_frames(call.excinfo)
     report = yield
     if report.failed and "mcp_client" in getattr(item, "funcargs", ()):
         from mcptest.pytest_plugin.server_fixtures import add_proof
 
         add_proof(report, item)
     return report
+
+
+def _hide_our_frames(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """In the modules that the error went through: pytest asks each frame whether to show it."""
+    for entry in excinfo.traceback:
+        names = entry.frame.f_globals
+        if _is_ours(names.get("__name__", "")):
+            names["__tracebackhide__"] = _is_for_people
+
+
+def _is_for_people(excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+    """An error that we raise tells people what to do: they look for the line of their test."""
+    return _is_ours(type(excinfo.value).__module__)
+
+
+def _is_ours(module: str) -> bool:
+    return module == "mcptest" or module.startswith("mcptest.")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""What an audit found: for each tool, prompt and resource of a server, whether it is in health."""
+"""What an audit found: for each tool, prompt and resource of a server, whether it works."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from mcptest.core.results import (
 )
 from mcptest.core.safe_text import show
 from mcptest.report import markdown, terminal
+from mcptest.report.evidence import without_boilerplate
 from mcptest.report.head import ITEM_KINDS, ItemKind, Percent, ReportHead
 from mcptest.report.terminal import Style, TextRow, counted, fact_lines, remark_lines, row_lines
 
@@ -112,6 +113,11 @@ class AuditItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_bad(self) -> bool:
         return self.health.is_broken or bool(self.findings)
 
+    @property
+    def passed(self) -> bool:
+        """It worked, and nothing is wrong with what it said or did."""
+        return self.worked and not self.is_bad
+
 
 class AuditedTool(AuditItem, frozen=True, kw_only=True):
     kind: ClassVar[ItemKind] = "tool"
@@ -162,9 +168,9 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
     resources: tuple[AuditedResource, ...] = ()
     templates: tuple[AuditedTemplate, ...] = ()
     score: Percent | None = None
-    """The share of what was tested that worked, in whole percent; None when nothing was.
+    """The share of what was tested that passed, in whole percent; None when nothing was.
 
-    A list that could not be read to its end counts as one thing that did not work.
+    A list that could not be read to its end counts as one thing that did not.
     """
     tool_score: Percent | None = None
     """The same of the tools alone."""
@@ -185,8 +191,8 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         derive(
             self,
             tool_count=len(self.tools),
-            score=_share(self.items, "worked", lost=len(self.problems)),
-            tool_score=_share(self.tools, "worked"),
+            score=_share(self.items, "passed", lost=len(self.problems)),
+            tool_score=_share(self.tools, "passed"),
             answered=_share(self.items, "answers"),
             summary=AuditSummary(
                 **counts,
@@ -238,30 +244,31 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
     def in_words(self) -> str:
         tested = self.tested
         if not tested:
-            return f"nothing was tested: {len(self.items)} items, all skipped"
-        worked = sum(item.worked for item in tested)
-        total = self.summary
-        counts = {"answer": total.answers, "answer with errors": total.answers_with_errors}
-        for health in Health:
-            if health is not Health.HEALTHY:
-                counts[WORDS[health]] = sum(item.health is health for item in self.items)
-        parts = [f"{count} {word}" for word, count in counts.items() if count]
+            return f"nothing was tested: {counted(len(self.items), 'item')}, all skipped"
+        passed = sum(item.passed for item in tested)
+        counts = Counter(summary_word_of(item) for item in self.items if not item.passed)
+        parts = [f"{count} {word}" for word, count in counts.items()]
         parts += [f"{self.unreached} not reached"] if self.unreached else []
-        findings = self.summary.findings
-        parts += [counted(findings, "finding")] if findings else []
-        parts += [f"{self.restarts} restarts"] if self.restarts else []
-        demanded = f", {self.min_score}% demanded" if self.min_score is not None else ""
-        early = "interrupted; " if self.interrupted else ""
+        parts += [counted(self.restarts, "restart")] if self.restarts else []
         unread = len(self.problems)
         lists = f", {counted(unread, 'list')} not read to the end" if unread else ""
-        share = f"{self.score}% ({worked} of {len(tested)} worked{lists}){demanded}"
-        return f"{early}score {share}: {', '.join(parts)}"
+        share = f"score {self.score}% ({passed} of {len(tested)} passed{lists}){self._required()}"
+        early = "interrupted, " if self.interrupted else ""
+        return f"{early}{share}{': ' if parts else ''}{', '.join(parts)}"
+
+    def _required(self) -> str:
+        if self.min_score is None:
+            return ""
+        below = self.score is None or self.score < self.min_score
+        return (
+            f", below the required {self.min_score}%" if below else f", {self.min_score}% required"
+        )
 
     def found_markdown(self) -> Iterator[str]:
-        yield from markdown.table_head("| | name | class | time | |")
+        yield from markdown.table_head("| | name | result | time | |")
         for one in self.items:
             said = "; ".join(filter(None, (*one.findings, *one.notes, one.detail)))
-            spent = f"{one.duration_ms} ms" if one.tested else ""
+            spent = terminal.duration(one.duration_ms) if one.tested else ""
             yield markdown.row(one.kind, one.name, word_of(one), spent, said)
 
     def next_steps(self) -> list[str]:
@@ -269,16 +276,15 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         steps = [_ERROR_STEP] if any(item.answers_with_error for item in self.items) else []
         steps += [step for health, step in _STEPS.items() if health in healths]
         if any(item.findings for item in self.items):
-            steps.append("Findings: make the hint or the output schema say what the tool does.")
+            steps.append("Findings: correct the tool, or its annotations and output schema.")
         unsafe = [one for one in self.tools if not one.tested and one.detail != ONLY_AS_TASK]
         if unsafe:
             steps.append(
-                f"Skipped: {counted(len(unsafe), 'tool')} may write. "
-                "--include-writes calls such tools; with --docker IMAGE, or on a copy with "
-                "--fixture DIR, that is safe."
+                f"Skipped: {counted(len(unsafe), 'tool')} not marked readOnlyHint. Call them "
+                "with --include-writes. --docker IMAGE or --fixture DIR protects your data."
             )
         if self.tested:
-            steps.append("--output DIR writes a starter test for each item.")
+            steps.append("Write a starter test for each item: --output DIR.")
         return steps
 
     def as_run(self) -> RunReport:
@@ -331,30 +337,40 @@ def find_audit_code(name: str) -> AuditCode | None:
 
 
 _ERROR_STEP = (
-    "Error: it answers, and says that it failed. Where made-up input is the reason, --fixture DIR "
-    "gives paths that exist; what the server needs (a key, the address of a backend) is passed "
-    "with --env."
+    "Error: the item reports an error. If generated input is the reason, provide real paths with "
+    "--fixture DIR. Pass what the server needs (an API key, a backend URL) with --env."
 )
 _STEPS = {
-    Health.CRASHED: "Crashed: catch the exception inside the tool and answer a result with "
-    "isError: true and a sentence that a model can act on.",
-    Health.TIMED_OUT: "Timed out: bound what the tool waits for; --timeout gives it longer.",
-    Health.PROTOCOL: "No answer: compliance run says which rule of the protocol was broken.",
-    Health.REFUSED: "Refused: its schema accepts the input; say in the schema what it does not "
-    "take, or answer with isError: true.",
+    Health.CRASHED: "Crashed: catch the exception inside the tool and return a result with "
+    "isError: true and a message that a model can act on.",
+    Health.TIMED_OUT: "Timed out: limit how long the tool waits, or raise --timeout.",
+    Health.PROTOCOL: "Invalid: run mcptest compliance run to see which rule the response breaks.",
+    Health.REFUSED: "Refused: the input matches the tool's schema. Restrict the schema, or return "
+    "a result with isError: true.",
 }
 WORDS = {
-    Health.HEALTHY: "answers",
+    Health.HEALTHY: "passed",
     Health.CRASHED: "crashed",
     Health.TIMED_OUT: "timed out",
     Health.REFUSED: "refused",
-    Health.PROTOCOL: "no answer",
+    Health.PROTOCOL: "invalid",
     Health.SKIPPED: "skipped",
 }
 
 
 def word_of(item: AuditItem) -> str:
+    """One word for a table."""
+    if item.findings and not item.health.is_broken:
+        return counted(len(item.findings), "finding")
     return "error" if item.answers_with_error else WORDS[item.health]
+
+
+def summary_word_of(item: AuditItem) -> str:
+    """What one of several is counted as; each item once."""
+    if item.findings and not item.health.is_broken:
+        return "with findings"
+    words = {"error": "returned an error", "invalid": "returned an invalid response"}
+    return words.get(word_of(item), word_of(item))
 
 
 def _row(item: AuditItem, style: Style) -> TextRow:
@@ -362,17 +378,18 @@ def _row(item: AuditItem, style: Style) -> TextRow:
     sign = style.dash if not item.tested else style.cross if item.is_bad else answers
     spent = terminal.duration(item.duration_ms) if item.tested else ""
     said = ": ".join(filter(None, ("isError" if item.is_error else "", item.detail)))
-    said = show(said, 160) or ("" if item.has_content else "nothing in the answer")
+    said = show(said, 160) or ("" if item.has_content else "the result is empty")
     below = [*remark_lines(style.cross, item.findings), *remark_lines(style.warning, item.notes)]
     for claim in item.claims if style.verbose else ():
         if claim.holds is not False:
             mark = style.tick if claim.holds else style.unsure
             below.append(f"      {mark} {claim.hint}: {show(claim.detail, 200)}")
     if item.is_bad or item.health is Health.REFUSED:
-        facts = {"sent": item.sent, "received": item.received, "again": item.repeat}
+        facts = {"sent": without_boilerplate(item.sent), "received": item.received}
         below += fact_lines(facts.items(), " " * 6, style)
         below += fact_lines((("stderr", line) for line in item.stderr[-5:]), " " * 6, style, 300)
-    return TextRow(sign, item.name, f"{word_of(item):<9}  {spent:>6}  {said}", below)
+        below += fact_lines([("repeat:", item.repeat)], " " * 6, style)
+    return TextRow(sign, item.name, f"{word_of(item):<10}  {spent:>6}  {said}", below)
 
 
 _KINDS = {Health.CRASHED: "crash", Health.TIMED_OUT: "timeout", Health.PROTOCOL: "protocol"}

@@ -113,10 +113,10 @@ def saved_baseline(report: RunReport, stored: Baseline | None, amends: Path | No
 def notes_of(comparison: Comparison) -> tuple[str, ...]:
     """What a reader of the report must know of a baseline that no longer fits its suite."""
     return tuple(
-        f"baseline: no test is called {show(entry.name)!r}"
+        f"baseline: no test named {show(entry.name)!r}"
         + (f" in {show(entry.language)}" if entry.language else "")
         + (f" in {show(entry.file)}" if entry.file else "")
-        + "; save the baseline again"
+        + " (save the baseline again)"
         for entry in comparison.stale
     )
 

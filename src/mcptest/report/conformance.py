@@ -19,7 +19,7 @@ from mcptest.report.compliance.text import TextPage
 from mcptest.report.head import Report, code_of
 from mcptest.report.markdown import code, table_head
 from mcptest.report.problems import NAME, ReportedProblem, ReportedRule, facts_of
-from mcptest.report.terminal import Style, why_revision
+from mcptest.report.terminal import Style, counted, duration, why_revision
 
 _VERDICTS: Mapping[int, Literal["pass", "fail", "nothing", "interrupted"]] = {
     ExitCode.OK: "pass",
@@ -119,10 +119,10 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
         if self.compared is not None:
             yield from page.heading("Expected failures")
             for names, words, colour in (
-                (self.compared.new, "new: fails and is not listed", "red"),
-                (self.compared.stale, "stale: is listed and passes; remove it", "red"),
-                (self.compared.expected, "fails as listed", "dim"),
-                (self.compared.tolerated, "listed, flaky or not seen in this run", "dim"),
+                (self.compared.new, "new: fails but is not listed", "red"),
+                (self.compared.stale, "stale: listed but passes (remove the entry)", "red"),
+                (self.compared.expected, "fails as expected", "dim"),
+                (self.compared.tolerated, "listed, but flaky or not observed in this run", "dim"),
             ):
                 if names:
                     yield f"  {style.paint(words, colour)}"
@@ -138,21 +138,36 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
         )
 
     def in_words(self) -> str:
-        """One line that could be pasted anywhere."""
-        counted = [one for one in self.results if self.counts(one)]
-        bad = sum(self.fails(one) for one in counted)
-        warned = sum(one.warned and not self.fails(one) for one in counted)
-        unseen = sum(not one.failed and not one.observed for one in counted)
-        by_warnings = sum(self.fails(one) and not one.failed for one in counted)
-        parts = [f"{len(counted) - bad - warned - unseen} passed"]
-        parts += [f"{warned} passed with warnings"] if warned else []
-        because = f" ({by_warnings} for warnings; --no-fail-on-warning)" if by_warnings else ""
-        parts += [f"{bad} failed{because}"] if bad else []
-        parts += [f"{unseen} not testable"] if unseen else []
-        tally = _tally(check for one in counted for check in one.checks) or "none"
-        took = f"{self.duration_ms / 1000:.1f} s"
-        text = f"{', '.join(parts)} of {len(counted)} scenarios in {took} (checks: {tally})"
+        """One line that could be pasted anywhere. Only what fails the run is called failed."""
+        scored = [one for one in self.results if self.counts(one)]
+        bad = [one for one in scored if self.fails(one)]
+        warned = sum(one.warned and not self.fails(one) for one in scored)
+        unseen = sum(not one.failed and not one.observed for one in scored)
+        known = [one for one in bad if self._is_expected(one)]
+        by_warnings = sum(not one.failed for one in bad)
+        because = f" ({by_warnings} for warnings, see --no-fail-on-warning)" if by_warnings else ""
+        stale = len(self.compared.stale) if self.compared is not None else 0
+        told = {
+            "passed with warnings": warned,
+            f"failed{because}": len(bad) - len(known),
+            "failed as expected": len(known),
+            "not testable": unseen,
+        }
+        parts = [f"{len(scored) - len(bad) - warned - unseen} passed"]
+        parts += [f"{count} {words}" for words, count in told.items() if count]
+        text = f"{', '.join(parts)} of {counted(len(scored), 'scenario')}"
+        if stale:
+            text += f", {counted(stale, 'expected failure')} passed (remove from the list)"
+        if self.problems:
+            text += f", {counted(len(self.problems), 'list')} not read to the end"
+        tally = _tally(check for one in scored for check in one.checks) or "none"
+        text += f" in {duration(round(self.duration_ms))} (checks: {tally})"
         return f"interrupted: {text}" if self.interrupted else text
+
+    def _is_expected(self, result: ScenarioResult) -> bool:
+        if self.compared is None:
+            return False
+        return not any(_is_about(name, result.scenario) for name in self.compared.new)
 
     def markdown_lines(self) -> Iterator[str]:
         yield from (f"## Conformance: {code(self.subject)}", "", self.in_words(), "")
@@ -205,14 +220,14 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
             elif result.status is RunStatus.FAIL:
                 shown |= names
         unlisted = sorted(new - shown)
-        more = [_failed(name, "it is not listed as an expected failure", self) for name in unlisted]
+        more = [_failed(name, "not listed as an expected failure", self) for name in unlisted]
         more += [_failed(name, _STALE, self) for name in self.compared.stale]
         return replace(run, results=(*run.results, *more)), excused
 
     def found_problems(self, run: RunReport) -> Iterator[ReportedProblem]:
         for result in self.results:
             yield from _of_scenario(result, self)
-        rule = ReportedRule("conformance/stale", "what is listed as failing does fail")
+        rule = ReportedRule("conformance/stale", "every listed failure still fails")
         for name in self.compared.stale if self.compared is not None else ():
             subject = show(name, NAME)
             yield ReportedProblem(rule, f"{subject}: {_STALE}", subject=subject)
@@ -243,7 +258,7 @@ def _scenario(result: ScenarioResult, report: ConformanceReport, page: TextPage)
     where = f" {result.revision}" if several else ""
     uncounted = "" if report.counts(result) else "  (not counted)"
     tally = _tally(result.checks)
-    took = f"{result.duration_ms:.0f} ms"
+    took = duration(round(result.duration_ms))
     name = f"{result.scenario}{where}"
     yield f"{mark} {name:<50} {page.paint(f'{tally}  {took}{uncounted}', 'dim')}".rstrip()
     for why in filter(None, (result.cause, result.unreached)):
@@ -284,7 +299,7 @@ def _text_row(check: CheckResult, page: TextPage, capture: str) -> Iterator[str]
     if check.record is not None:
         where = check.details.get("capture") or (capture and "the capture")
         kept = f"record {check.record} of {where}" if where else ""
-        pairs.append(("at", kept or f"record {check.record}; -o DIR keeps the capture"))
+        pairs.append(("at", kept or f"record {check.record} (keep the capture with --output DIR)"))
     if check.references:
         pairs.append(("spec", check.references[0].url))
     yield from page.labelled(pairs, 6)
@@ -302,7 +317,7 @@ def _untestable(results: Sequence[ScenarioResult], page: TextPage) -> Iterator[s
         return
     on_servers = results[0].side is Side.SERVER
     remedy = "--strict-fixtures counts these as failures" if on_servers else ""
-    yield from page.heading("Not testable here", remedy)
+    yield from page.heading("Not testable", remedy)
     shown = len(missing) if page.verbose else MISSING_SHOWN
     for message, names in list(missing.items())[:shown]:
         yield from page.prose(f"{show(message, 300)}: {some_of(names, 1)}", 2)
@@ -346,7 +361,7 @@ def _said(check: CheckResult) -> str:
 
 
 _LISTED = "listed as an expected failure"
-_STALE = "it is listed as an expected failure and passes: take it off the list"
+_STALE = "listed as an expected failure but passes: remove the entry"
 
 
 def _failed(name: str, why: str, report: ConformanceReport) -> TestResult:
@@ -365,7 +380,11 @@ def _of_scenario(result: ScenarioResult, report: ConformanceReport) -> Iterator[
     facts = facts_of(repeat=result.repeat, capture=result.capture)
     for identifier, title, why in (
         ("conformance/judged", "the scenario can be judged", result.cause),
-        ("conformance/reached", "the client gets to what the scenario is about", result.unreached),
+        (
+            "conformance/reached",
+            "the client reaches the step that the scenario tests",
+            result.unreached,
+        ),
     ):
         if why:
             yield ReportedProblem(

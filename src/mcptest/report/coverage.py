@@ -132,17 +132,21 @@ class CoverageReport(Report, frozen=True, kw_only=True, tag="mcptest.coverage/1"
                 yield ""
         for one in self.unknown:
             what = f"{one.kind} {show(one.name, 100)}"
-            yield f"{style.warning} {what} is not offered: {show(one.place, 200)}"
+            yield f"{style.warning} {what} is not offered by the server: {show(one.place, 200)}"
         for problem in self.problems:
             yield f"{style.cross} could not be read: {show(problem, 300)}"
         yield style.paint(self.in_words(), "bold")
 
     def in_words(self) -> str:
         covered = sum(item.covered for _, item in self.items)
-        demanded = f", {self.threshold:g}% demanded" if self.threshold is not None else ""
+        required = ""
+        if self.threshold is not None:
+            below = "below the required " if self.overall < self.threshold else ""
+            required = f", {below}{self.threshold:g}%{'' if below else ' required'}"
+        unread = f", {counted(len(self.problems), 'list')} not read" if self.problems else ""
         return (
-            f"coverage {self.overall:g}%{demanded}: {covered} of {len(self.items)} items, "
-            f"{self.tests} tests"
+            f"coverage {self.overall:g}%{required}: {covered} of {len(self.items)} items, "
+            f"{counted(self.tests, 'test')}{unread}"
         )
 
     def markdown_lines(self) -> Iterator[str]:
@@ -158,7 +162,7 @@ class CoverageReport(Report, frozen=True, kw_only=True, tag="mcptest.coverage/1"
         """One result for each item. What nobody demands to be covered is skipped, not failed."""
         missing = Status.FAIL if self.failed else Status.SKIP
         bad = "check" if self.failed else ""
-        why = "no test that runs asserts on it"
+        why = "no active test covers it"
         results = [
             TestResult(problem.partition(":")[0], Status.FAIL, problem, kind="call")
             for problem in self.problems

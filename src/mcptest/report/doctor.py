@@ -25,6 +25,7 @@ from mcptest.core.results import (
 )
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
+from mcptest.report.evidence import without_boilerplate
 from mcptest.report.head import Report
 from mcptest.report.markdown import code
 from mcptest.report.problems import ReportedProblem, problems_in_run
@@ -174,7 +175,7 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
         if self.rules is not None:
             counts = f"{self.rules.changed} changed, {self.rules.added} added"
             again = f"mcptest compliance diff {self.older.label} {self.newer.label}"
-            yield f"  rules on the way: {counts}, {self.rules.removed} removed ({again})"
+            yield f"  rules that change: {counts}, {self.rules.removed} removed ({again})"
         yield from remark_lines(style.warning, self.notes, "  ")
         for verdict in ORDER:
             found = [one for one in self.items if one.verdict is verdict]
@@ -195,11 +196,19 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
 
     def in_words(self) -> str:
         if not any(item.since > self.older for item in self.items):
-            return f"nothing changes for a server from {self.older} to {self.newer}"
+            return f"nothing changes for servers from {self.older} to {self.newer}"
         words = {**{one: one.value for one in ORDER}, DoctorVerdict.BREAKS: "breaking"}
         counts = [f"{self.count(one)} {words[one]}" for one in ORDER]
         advised = sum(bool(one.advice) for one in self.items)
-        return ", ".join(counts) + (f"; {advised} with advice" if advised else "")
+        unchecked = sum(one.unchecked for one in self.items)
+        told = {
+            "with a recommendation": advised,
+            "not reached": self.unreached,
+            "too expensive to check": unchecked,
+            "requests without a usable response": len(self.unanswered),
+        }
+        counts += [f"{count} {word}" for word, count in told.items() if count]
+        return ", ".join(counts)
 
     def markdown_lines(self) -> Iterator[str]:
         name = self.server_info.name or self.server
@@ -209,7 +218,7 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
         yield from (line for note in self.notes for line in ("", f"> {plain(note)}"))
         if not self.items:
             return
-        yield from ("", "| item | verdict | what was seen |", "|---|---|---|")
+        yield from ("", "| item | verdict | observation |", "|---|---|---|")
         for item in sorted(self.items, key=lambda one: ORDER.index(one.verdict)):
             yield f"| {item.id} | {item.verdict.value} | {plain(item.detail)} |"
         for item in self.items:
@@ -220,7 +229,7 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
                 for one in item.evidence:
                     if one.sent:
                         yield f"- sent: {code(one.sent)}"
-                    yield f"- received: {code(one.received) if one.received else 'nothing'}"
+                    yield f"- received: {code(one.received) if one.received else 'no response'}"
                 yield f"- fix: {plain(item.fix)}"
                 yield f"- rules: {rules_in_words(item)}"
         yield from ("", "## Checklist", "")
@@ -256,10 +265,10 @@ ORDER = (DoctorVerdict.BREAKS, DoctorVerdict.UNKNOWN, DoctorVerdict.READY, Docto
 
 def how_it_was_met(report: DoctorReport) -> str:
     if report.speaks_newer:
-        return f"it speaks {report.newer}: each item was tried live in that revision"
+        return f"the server speaks {report.newer}: each item was tested live in that revision"
     return (
-        f"it does not speak {report.newer}: it was examined in {report.spoken}, "
-        f"and spoken to in {report.newer}"
+        f"the server does not speak {report.newer}: it was examined in {report.spoken}, "
+        f"and its response to {report.newer} was tested"
     )
 
 
@@ -274,7 +283,8 @@ def _item_lines(item: Diagnosis, style: Style) -> Iterator[str]:
     yield from _fact("advice", item.advice, style)
     if item.verdict in {DoctorVerdict.BREAKS, DoctorVerdict.UNKNOWN} or style.verbose:
         for one in item.evidence:  # in one piece, so that it can be copied
-            facts = (("sent", one.sent), ("received", one.received or "(nothing)"))
+            sent, received = without_boilerplate(one.sent), one.received or "(no response)"
+            facts = (("sent", sent), ("received", received))
             yield from fact_lines(facts, " " * 6, style, 100_000)
     if item.breaks or style.verbose:
         yield from _fact("since", f"{item.since}: {item.change}", style)
@@ -300,9 +310,9 @@ def checklist_entry(item: Diagnosis) -> tuple[str, str]:
     if item.breaks:
         return " ", f"{item.title}: {item.fix}"
     if item.verdict is DoctorVerdict.UNKNOWN:
-        return "?", f"{item.title}: look at it yourself. {item.fix}"
+        return "?", f"{item.title}: check this yourself. {item.fix}"
     if item.advice:
-        return " ", f"{item.title} (advised): {item.fix}"
+        return " ", f"{item.title} (recommended): {item.fix}"
     return "x", item.title
 
 

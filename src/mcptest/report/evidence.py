@@ -5,7 +5,9 @@ The words are the peer's. No line that leaves this module can steer a terminal o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -35,6 +37,27 @@ BRIEF = Bounds(lines=12, characters=300, wire=500, stderr=5, failures=20)
 FULL = Bounds(lines=100, characters=1_000, wire=4_000, stderr=50, failures=200)
 
 
+_META = re.compile(r'"_meta"\s*:\s*(?=\{)')
+_BOILERPLATE = "io.modelcontextprotocol/"
+_DECODER = json.JSONDecoder()
+
+
+def without_boilerplate(request: str) -> str:
+    """A request to be shown: what every stateless request says of its client is folded."""
+    found = _META.search(request)
+    if found is None or _BOILERPLATE not in request:
+        return request
+    try:
+        meta, end = _DECODER.raw_decode(request, found.end())
+    except (ValueError, RecursionError):  # it was cut
+        return request
+    own = {name: value for name, value in meta.items() if not name.startswith(_BOILERPLATE)}
+    if len(own) == len(meta):
+        return request
+    shown = [f"{json.dumps(name)}:{json.dumps(value)}" for name, value in own.items()]
+    return request[: found.end()] + "{" + ",".join([*shown, "…"]) + "}" + request[end:]
+
+
 def safe_lines(text: str, lines: int, characters: int) -> list[str]:
     """The first lines of a text, and how many more there are."""
     parts = text.rstrip("\n").split("\n", lines)
@@ -59,7 +82,7 @@ def detail_lines(result: TestResult, bounds: Bounds, *, all_failures: bool = Fal
     more = len(result.failures) - 1
     if more > 0:
         lines.append(f"({counted(more, 'more check')} failed: --all-failures shows all)")
-    return lines or ["failed without a reason given"]
+    return lines or ["failed without a reason"]
 
 
 def _every_failure(result: TestResult, bounds: Bounds) -> Iterator[str]:
@@ -75,7 +98,9 @@ def _every_failure(result: TestResult, bounds: Bounds) -> Iterator[str]:
 
 def _expected_and_actual(failure: FailedCheck, told: str, bounds: Bounds) -> list[str]:
     """Only what the message does not already say."""
-    facts = [("at", failure.pointer), ("expected", failure.expected), ("actual", failure.actual)]
+    # A schema is not what the value should have been: the message says where it does not match.
+    expected = failure.expected if failure.check != "schema" else None
+    facts = [("at", failure.pointer), ("expected", expected), ("actual", failure.actual)]
     return [
         f"  {label + ':':<9} {show(text, bounds.characters)}"
         for label, text in facts
@@ -90,6 +115,18 @@ def labelled_once(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]
             yield "" if number else f"{label}:", text
 
 
+def _stderr_lines(result: TestResult, stderr: Sequence[str], bounds: Bounds) -> Iterator[str]:
+    """The last lines, unless the reason quotes all of them."""
+    last = stderr[-bounds.stderr :]
+    if all(line.strip() in result.detail for line in last):
+        return
+    if len(stderr) > len(last):
+        yield f"({counted(len(stderr) - len(last), 'earlier line')})"
+    for line in last:
+        text = line[: bounds.characters + 1].rstrip("\r\n").expandtabs(4)
+        yield show(text, bounds.characters)
+
+
 def proof_lines(result: TestResult, bounds: Bounds) -> Iterator[tuple[str, str]]:
     """Pairs of label and text. Several lines of one kind come as several pairs."""
     if result.file:
@@ -98,15 +135,10 @@ def proof_lines(result: TestResult, bounds: Bounds) -> Iterator[tuple[str, str]]
     if proof is None:
         return
     if proof.request:
-        yield "request", show(proof.request, bounds.wire)
+        yield "request", show(without_boilerplate(proof.request), bounds.wire)
     if proof.request or proof.response:
-        yield "response", show(proof.response, bounds.wire) or "(none)"
-    left_out = len(proof.stderr) - bounds.stderr
-    if left_out > 0:
-        yield "stderr", f"({counted(left_out, 'earlier line')})"
-    for line in proof.stderr[-bounds.stderr :]:
-        text = line[: bounds.characters + 1].rstrip("\r\n").expandtabs(4)
-        yield "stderr", show(text, bounds.characters)
+        yield "response", show(proof.response, bounds.wire) or "(no response)"
+    yield from (("stderr", text) for text in _stderr_lines(result, proof.stderr, bounds))
     if proof.exit:
         yield "exit", show(proof.exit, bounds.characters)
     if proof.capture:

@@ -143,9 +143,9 @@ class FleetReport(Report, frozen=True, kw_only=True, tag="mcptest.fleet/1"):
         judged = (
             f"{counted(len(self.servers), 'server')}: {', '.join(counts) or 'nothing to judge'}"
         )
-        hazards = f"; {counted(len(self.hazards), 'hazard')} between them" if self.hazards else ""
-        early = "interrupted; " if self.interrupted else ""
-        return f"{early}{judged}{hazards}; {duration(self.duration_ms)}"
+        hazards = f", {counted(len(self.hazards), 'hazard')} between them" if self.hazards else ""
+        early = "interrupted, " if self.interrupted else ""
+        return f"{early}{judged}{hazards} in {duration(self.duration_ms)}"
 
     def lines(self, style: Style) -> Iterator[str]:
         rows = [one for one in self.servers if one.outcome.is_bad or not style.quiet]
@@ -242,7 +242,7 @@ def wrong_with(server: FleetServer, *, strict: bool = False) -> Iterator[Wrong]:
                 yield Wrong(f"{name}{ended}{said}", show(item.repeat, 4_000))
         if server.audit.failed and server.audit.min_score is not None:
             score, demanded = server.audit.score, server.audit.min_score
-            yield Wrong(f"the audit's score is {score}%, {demanded}% is demanded", server.repeat)
+            yield Wrong(f"audit score {score}% is below the required {demanded}%", server.repeat)
 
 
 def _by_the_specification(server: FleetServer, *, strict: bool) -> Iterator[Wrong]:
@@ -280,7 +280,7 @@ def _details(server: FleetServer, *, strict: bool) -> Iterator[str]:
         return
     yield from ("", f"#### {code(server.name)}", "")
     for one in wrong[:_SHOWN]:
-        again = f"<br>again: {code(one.repeat, 4_000)}" if one.repeat else ""
+        again = f"<br>repeat: {code(one.repeat, 4_000)}" if one.repeat else ""
         yield f"- {code(one.what, 1_000)}{again}"
     if len(wrong) > _SHOWN:
         yield f"- and {len(wrong) - _SHOWN} more"
@@ -357,7 +357,7 @@ def results_beside_the_rules(server: FleetServer) -> Iterator[TestResult]:
         yield replace(one, name=f"audit {one.name}", **around)
     if server.audit.failed and server.audit.min_score is not None:
         score, demanded = server.audit.score, server.audit.min_score
-        said = f"the score is {score}%, {demanded}% is demanded"
+        said = f"score {score}% is below the required {demanded}%"
         yield TestResult("audit score", Status.FAIL, said, kind="check", proof=proof, **around)
 
 
@@ -413,11 +413,12 @@ def _text_details(server: FleetServer, style: Style, *, strict: bool) -> Iterato
         mark = style.cross if one.counts else style.warning
         yield f"    {mark} {one.what}"
         if one.repeat:
-            yield f"        {style.paint('again', 'dim')}  {one.repeat}"
+            yield f"        {style.paint('repeat:', 'dim')}  {one.repeat}"
     if len(wrong) > shown:
-        yield f"    and {len(wrong) - shown} more: --verbose shows them"
+        yield f"    and {len(wrong) - shown} more (--verbose shows all)"
     if left:
-        yield f"    {style.warning} {counted(left, 'recommendation')} not followed: --verbose shows"
+        missed = f"{counted(left, 'recommendation')} not followed"
+        yield f"    {style.warning} {missed} (--verbose shows them)"
     yield ""
 
 
@@ -429,11 +430,11 @@ def _hazards(report: FleetReport, style: Style) -> Iterator[str]:
     for hazard in report.hazards[:shown]:
         yield f"    {style.cross} {hazard.id} {show(hazard.message, 1_000)}"
         again = show(repeat_of_hazard(report, hazard), 4_000)
-        yield f"        {style.paint('again', 'dim')}  {again}"
+        yield f"        {style.paint('repeat:', 'dim')}  {again}"
         if style.verbose and len(hazard.names) > 1:
             yield from (f"        {show(name, 300)}" for name in hazard.names[:_SHOWN_VERBOSE])
     if len(report.hazards) > shown:
-        yield f"    and {len(report.hazards) - shown} more: --verbose shows them"
+        yield f"    and {len(report.hazards) - shown} more (--verbose shows all)"
     rules = dict.fromkeys(hazard.id for hazard in report.hazards)
     for rule in rules:
         yield f"        {style.paint('why', 'dim')}  mcptest explain {show(rule, 60)}"

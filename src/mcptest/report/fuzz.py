@@ -181,7 +181,7 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
         return {"tools/list": self.problem} if self.problem else {}
 
     def found_lines(self, style: Style) -> Iterator[str]:
-        yield f"seed {self.seed}, {self.runs_per_tool} inputs for each tool"
+        yield f"seed {self.seed}, {self.runs_per_tool} inputs per tool"
         yield ""
         tools = [_row(tool, style) for tool in self.tools]
         skipped = (
@@ -193,10 +193,10 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
     def in_words(self) -> str:
         tested = self.tools
         if not tested:
-            return f"nothing was fuzzed: {len(self.skipped)} tools, all skipped"
-        early = "interrupted; " if self.interrupted else ""
+            return f"nothing was fuzzed: {counted(len(self.skipped), 'tool')}, all skipped"
+        early = "interrupted, " if self.interrupted else ""
         told = {
-            "with a schema that can't be checked": sum(bool(tool.unchecked) for tool in tested),
+            "with a schema too complex to check": sum(bool(tool.unchecked) for tool in tested),
             "skipped": len(self.skipped),
             "not reached": self.unreached,
             f"restart{'s' * (self.restarts != 1)}": self.restarts,
@@ -213,7 +213,7 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
         for one in self.skipped:
             yield markdown.row(one.name, "", f"skipped: {one.reason}")
         if self.failures:
-            yield from ("", "| | tool | input | what came | again |", "|---|---|---|---|---|")
+            yield from ("", "| | tool | input | response | repeat |", "|---|---|---|---|---|")
         for failure in self.failures:
             word, said = WORDS[failure.verdict], arguments_in_words(failure.minimal)
             named = f"{failure.label}: {said}"
@@ -223,12 +223,12 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
         found = {failure.verdict for failure in self.failures}
         steps = [step for verdict, step in _STEPS.items() if verdict in found]
         if found:
-            steps.append("--output DIR saves each failure as a test that fails until it is mended.")
+            steps.append("Save each failure as a regression test: --output DIR.")
         unsafe = [tool for tool in self.skipped if tool.reason != ONLY_AS_TASK]
         if unsafe:
             steps.append(
-                f"Skipped: what may write ({len(unsafe)}). --include-writes fuzzes it too; with "
-                "--docker IMAGE, or on a copy with --fixture DIR, that is safe."
+                f"Skipped: {counted(len(unsafe), 'tool')} not marked readOnlyHint. Fuzz them "
+                "with --include-writes. --docker IMAGE or --fixture DIR protects your data."
             )
         return steps
 
@@ -241,11 +241,11 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
 
 _LABELS = 5
 _STEPS = {
-    FuzzVerdict.CRASH: "Crash: check the arguments before they are used, and answer a result with "
-    "isError: true and a sentence that a model can act on.",
-    FuzzVerdict.HANG: "Hang: bound what the tool does; --timeout gives it longer.",
-    FuzzVerdict.PROTOCOL: "No answer: what the server wrote is no message of the protocol.",
-    FuzzVerdict.LEAK: "Leak: report what went wrong in words, without the insides of the server.",
+    FuzzVerdict.CRASH: "Crash: validate the arguments before using them, and return a result with "
+    "isError: true and a message that a model can act on.",
+    FuzzVerdict.HANG: "Hang: limit how long the tool works, or raise --timeout.",
+    FuzzVerdict.PROTOCOL: "Invalid response: the server wrote what is not a protocol message.",
+    FuzzVerdict.LEAK: "Leak: describe the problem without stack traces, paths or secrets.",
 }
 WORDS = {
     FuzzVerdict.CRASH: "CRASH",
@@ -256,7 +256,7 @@ WORDS = {
 MEANINGS = {
     FuzzVerdict.CRASH: ("crash", "crashes"),
     FuzzVerdict.HANG: ("hang", "hangs"),
-    FuzzVerdict.PROTOCOL: ("no answer", "no answers"),
+    FuzzVerdict.PROTOCOL: ("invalid response", "invalid responses"),
     FuzzVerdict.LEAK: ("leak", "leaks"),
 }
 
@@ -286,23 +286,23 @@ def _failure_lines(failure: FuzzFailure, style: Style) -> Iterator[str]:
     margin, inner = " " * 6, " " * 8
     word = style.paint(WORDS[failure.verdict], "red")
     yield f"{margin}{word} {show(failure.label, 160)}: {show(failure.detail, 300)}"
-    schema = "valid by the tool's own schema" if failure.valid else ""
+    schema = "valid according to the tool's schema" if failure.valid else ""
     if failure.valid is False:
-        schema = f"not valid: {show(failure.misfit, 160)}"
+        schema = f"invalid: {show(failure.misfit, 160)}"
     others = "; ".join(show(label, 80) for label in failure.others[:_LABELS])
     if len(failure.others) > _LABELS:
         others += f"; and {len(failure.others) - _LABELS} more"
     facts = {
         "input": arguments_in_words(failure.minimal),
         "schema": schema,
-        "received": failure.received or "(nothing)",
+        "received": failure.received or "(no response)",
         "also": others,
-        "again": failure.repeat,
     }
     yield from fact_lines(facts.items(), inner, style, 2_000)
     yield from fact_lines((("stderr", line) for line in failure.stderr[-3:]), inner, style, 300)
+    yield from fact_lines([("repeat:", failure.repeat)], inner, style, 4_000)
     if not failure.again:
-        yield f"{inner}{style.warning} it did not happen again when it was sent alone"
+        yield f"{inner}{style.warning} it did not happen again when sent alone"
 
 
 def arguments_in_words(arguments: Any) -> str:
@@ -338,5 +338,5 @@ def _of_failure(one: FuzzFailure) -> TestResult:
         kind=_KINDS.get(one.verdict, "check"),
         failures=(FailedCheck(check="fuzz", message=words),),
         proof=Proof(one.sent, one.received, one.stderr, repeat=one.repeat),
-        note=f"{one.count} inputs fail so" if one.others else "",
+        note=f"{one.count} inputs fail this way" if one.others else "",
     )

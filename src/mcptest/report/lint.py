@@ -120,12 +120,14 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         if not self.serious and not self.problems:
             return f"no errors, no warnings, {noted}" if noted else "no findings"
         codes = codes_in_words(self.serious)
-        early = "interrupted; " if self.interrupted else ""
+        early = "interrupted, " if self.interrupted else ""
         total = f"{early}{counted(self.errors, 'error')}, {counted(self.warnings, 'warning')}"
         if self.problems:
-            total += f", {len(self.problems)} not read"
+            total += f", {counted(len(self.problems), 'list')} not read"
         if self.threshold is not None and len(self.serious) > self.threshold:
-            total += f", more than the {self.threshold} that are allowed"
+            total += f", more than the {self.threshold} allowed"
+        elif self.strict and not self.errors:
+            total += " (failed with --strict)"
         total = f"{total} ({codes})" if codes else total
         return f"{total}, {noted}" if noted else total
 
@@ -148,12 +150,12 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         for one in self.serious:
             gathered.setdefault((one.kind, one.item, one.code), []).append(one)
         results = tuple(_result(findings, strict=self.strict) for findings in gathered.values())
-        clean = TestResult("everything else that was looked at", Status.PASS)
+        clean = TestResult("everything else that was checked", Status.PASS)
         return self.run_of((*self.unread_results(), *results, clean))
 
     def found_problems(self, run: RunReport) -> Iterator[ReportedProblem]:
         file = self.server if not self.transport else ""  # what was linted is no server then
-        unread = ReportedRule("lint/unread", "everything that the server lists can be read")
+        unread = ReportedRule("lint/unread", "every list of the server can be read")
         for method, reason in self.problems.items():
             said = f"{show(method, 60)}: {show(reason, 1_000)}"
             yield ReportedProblem(unread, said, file=file, grave=True)

@@ -28,17 +28,17 @@ _OF_A_LANE = re.compile(r"(?:compliance|invariants)(?: \S{1,20})? ([A-Z][A-Z-]{1
 _CHECK = re.compile(r"[\w.-]{1,60}", re.ASCII)
 _KINDS: Mapping[str, str] = {
     "call": "the server answers the call",
-    "setup": "the steps before the test succeed",
+    "setup": "the setup steps succeed",
     "start": "the server starts",
-    "timeout": "the answer comes in time",
+    "timeout": "the response arrives in time",
     "crash": "the server stays alive",
-    "protocol": "the server speaks the protocol",
-    "fixture": "the fixture can be used",
+    "protocol": "the server follows the protocol",
+    "fixture": "the fixture is usable",
 }
 _CHECKS: Mapping[str, str] = {
-    "audit": "what the server offers is in health",
-    "fuzz": "a tool takes almost valid input well",
-    "rule": "the server keeps the rule",
+    "audit": "tools, prompts and resources work",
+    "fuzz": "the tool handles invalid input",
+    "rule": "the server follows the rule",
 }
 _GRAVE = frozenset({"crash", "protocol", "start", "timeout"})
 
@@ -97,7 +97,7 @@ def problems_in_run(report: RunReport) -> Iterator[ReportedProblem]:
         often = f" (in {test.failed} of {test.trials} trials)" if test.trials > 1 else ""
         yield _problem(test.first, show(test.title, NAME), often)
     for regression in hidden_regressions(report):
-        rule = ReportedRule("test/regression", "what passed before passes now")
+        rule = ReportedRule("test/regression", "tests that passed before still pass")
         said = f"was {show(regression.was, 20)}, now {show(regression.now, 20)}"
         yield ReportedProblem(rule, said, subject=show(regression.name, NAME))
 
@@ -132,7 +132,7 @@ def _rule_of(result: TestResult) -> ReportedRule:
         return ReportedRule(f"test/{result.kind}", _KINDS[result.kind])
     check = result.failures[0].check if result.failures else ""
     if _CHECK.fullmatch(check):
-        title = _CHECKS.get(check) or f"the answer meets the expectation {check}"
+        title = _CHECKS.get(check) or f"the response meets the expectation {check}"
         return ReportedRule(f"check/{check}", title)
     return ReportedRule("test/failure", "the test passes")
 

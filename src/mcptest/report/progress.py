@@ -301,7 +301,7 @@ class Progress:
             width = self._block.size()[0]
             self._tell_on_terminal(told_failure(name, reason, self._style, width))
         elif self._failed == FAILURES_TOLD + 1:
-            note = "further failures are only counted here; the report has them all"
+            note = "further failures are only counted here (the report has all)"
             self._tell_on_terminal([self._style.paint(note, "dim")])
 
     def _tell_on_terminal(self, lines: list[str]) -> None:

@@ -22,6 +22,7 @@ from mcptest.core.results import (
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.report import markdown, terminal
+from mcptest.report.evidence import without_boilerplate
 from mcptest.report.head import ReportHead
 from mcptest.report.markdown import code
 from mcptest.report.terminal import Style, TextRow, counted, remark_lines, row_lines
@@ -183,13 +184,13 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
     # -- views ---------------------------------------------------------------------------------
 
     def found_lines(self, style: Style) -> Iterator[str]:
-        yield f"seed {self.seed}, about {self.wanted} examples for each property"
+        yield f"seed {self.seed}, about {self.wanted} examples per property"
         yield ""
         yield from row_lines([_row(one, style) for one in self.properties], 24)
         yield from remark_lines(style.cross, self.problems, "  ")
 
     def in_words(self) -> str:
-        early = "interrupted; " if self.interrupted else ""
+        early = "interrupted, " if self.interrupted else ""
         untried = self.untried
         tried = [one for one in self.properties if not (one.skipped or one.untried)]
         held = sum(not any(found.counts for found in one.counterexamples) for one in tried)
@@ -197,10 +198,11 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
         failed = len(self.failures)
         told = {
             f"counterexample{'s' * (failed != 1)}": failed,
-            "against advice (SHOULD)": len(self.counterexamples) - failed,
+            "SHOULD rules not followed": len(self.counterexamples) - failed,
             f"not tried ({', '.join(untried)})": len(untried),
             f"restart{'s' * (self.restarts != 1)}": self.restarts,
         }
+        told["not checked (list or schema)"] = len(self.problems)
         parts += [f"{count} {words}" for words, count in told.items() if count]
         return f"{early}{', '.join(parts)}, seed {self.seed}"
 
@@ -208,7 +210,7 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
         yield from markdown.table_head("| property | examples | |")
         for one in self.properties:
             number = len(one.counterexamples)
-            found = f"{number} counterexamples" if number else one.ended_early
+            found = counted(number, "counterexample") if number else one.ended_early
             said = f"skipped: {one.skipped}" if one.skipped else found
             yield markdown.row(one.name, str(one.examples), said)
         for each in self.counterexamples:
@@ -221,13 +223,13 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
         steps = []
         rules = sorted({one.rule for one in self.counterexamples if one.rule})
         if rules:
-            steps.append(f"mcptest explain {rules[0]} says what the rule wants, and why.")
+            steps.append(f"mcptest explain {rules[0]} explains the rule.")
         if self.counterexamples:
             steps.append(
-                "--output DIR writes each counterexample as a capture, a suite and a pytest file."
+                "Save each counterexample as a capture, a suite and a pytest file: --output DIR."
             )
         if any(one.skipped and "--allow-tool" in one.skipped for one in self.properties):
-            steps.append("--allow-tool NAME lets a tool be called that does not say it only reads.")
+            steps.append("Call a tool not marked readOnlyHint: --allow-tool NAME.")
         return steps
 
     def as_run(self) -> RunReport:
@@ -274,23 +276,23 @@ def counterexample_lines(found: Counterexample, style: Style) -> Iterator[str]:
         yield f"{inner}{number}. {show(words, 400)}"
     for line in found.lines:
         mark = style.paint(" <== here", colour) if line.at_fault else ""
-        text = show(line.text, 400 if style.verbose else _LINE)
+        text = show(without_boilerplate(line.text), 400 if style.verbose else _LINE)
         yield style.paint(f"{inner}   {_ARROWS[line.sender]} {text}", "dim") + mark
     for text in found.stderr[-3:]:
         yield style.paint(f"{inner}stderr {show(text, 300)}", "dim")
     yield from (f"{inner}{style.warning} {remark}" for remark in _remarks(found))
     if found.repeat:
-        yield style.paint(f"{inner}again  {show(found.repeat, 2_000)}", "dim")
+        yield style.paint(f"{inner}repeat: {show(found.repeat, 4_000)}", "dim")
 
 
 def _remarks(found: Counterexample) -> Iterator[str]:
     if found.after:
         steps = counted(found.after, "step")
-        yield f"only after the first {steps}: the server keeps something between requests"
+        yield f"only after the first {steps}: the server keeps state between requests"
     if not found.again:
         yield "it did not happen again on a fresh server"
     if found.known:
-        yield "it was found before, and is not mended"
+        yield "found before, still not fixed"
 
 
 def _counterexample(found: Counterexample) -> Iterator[str]:
@@ -302,7 +304,7 @@ def _counterexample(found: Counterexample) -> Iterator[str]:
         if line.at_fault:
             yield f"   - {code(f'{line.sender}: {line.text}')}"
     if found.repeat:
-        yield from ("", f"Again: {code(found.repeat)}")
+        yield from ("", f"repeat: {code(found.repeat)}")
 
 
 _KINDS = {Way.CRASH: "crash", Way.HANG: "timeout"}
@@ -316,11 +318,11 @@ def property_results(report: PropertyReport) -> Iterator[TestResult]:
         if one.skipped:
             yield TestResult(name, Status.SKIP, one.skipped)
         elif one.untried:
-            reason = one.ended_early or "nothing was tried"
+            reason = one.ended_early or "no example was run"
             yield TestResult(name, Status.FAIL, reason, kind="timeout")
         elif not grave:
             advice = len(one.counterexamples)
-            against = f"; {advice} against advice" if advice else ""
+            against = f"; {advice} not followed (SHOULD)" if advice else ""
             note = f"{one.examples} examples, seed {report.seed}{against}"
             yield TestResult(name, Status.PASS, "", one.duration_ms, note=note)
         yield from map(_of_counterexample, grave)

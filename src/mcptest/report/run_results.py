@@ -102,7 +102,7 @@ def _failure(name: str, result: TestResult, style: Style) -> Iterator[str]:
         reason = first_line(result.detail, _REASON)
         yield from (f"    {piece}" for piece in _fitted(reason, style, 4))
     if result.proof is not None and result.proof.repeat:  # for copying, so it stays in one piece
-        yield f"    {show(result.proof.repeat, _COMMAND)}"
+        yield f"    repeat: {show(result.proof.repeat, _COMMAND)}"
 
 
 # -- A run for a person --------------------------------------------------------------------------
@@ -122,6 +122,8 @@ class _Page(Style, frozen=True, kw_only=True):
     report: RunReport
     all_failures: bool
     titles: dict[Identity, str]
+    stderr_shown: set[tuple[str, ...]] = msgspec.field(default_factory=set)
+    """Of tests that share a server: the same lines are shown once."""
 
     @property
     def bounds(self) -> Bounds:
@@ -170,7 +172,7 @@ def _end(page: _Page, *, is_long: bool) -> Iterator[str]:
             yield f"  {show(server, NAME)}  {why_revision(revision, reason)}"
         yield ""
     if page.report.interrupted:
-        yield page.paint("interrupted: only what had finished by then is told here", "yellow")
+        yield page.paint("interrupted: only finished tests are shown", "yellow")
     yield summary(page.report, page)
 
 
@@ -190,7 +192,7 @@ def _lines(page: _Page) -> Iterator[str]:
     if tests and not (page.colour and overall(tests[-1]) is Status.FAIL):
         yield ""
     if failures > PROOFS_SHOWN and not page.verbose:
-        yield f"proof is shown for the first {PROOFS_SHOWN} failures; --verbose shows it for all"
+        yield f"evidence is shown for the first {PROOFS_SHOWN} failures (--verbose shows all)"
     yield from _reliability_lines(page)
     yield from regression_lines(page.report, page)
     yield from note_lines(page.report, page)
@@ -210,7 +212,7 @@ def _test_line(trials: Sequence[TestResult], name: str, column: int, page: _Page
     status = overall(trials)
     average = sum(max(0, trial.duration_ms) for trial in trials) // len(trials)
     if not page.colour:
-        return f"{status.value}  {terminal.pad(name, column)} {f'{average}ms':>6}"
+        return f"{status.value}  {terminal.pad(name, column)} {terminal.duration(average):>6}"
     if status is not Status.FAIL:
         name = terminal.cut(name, column)  # a failure is named in full, whatever that does
     took = page.paint(f"{terminal.duration(average):>8}", "dim")
@@ -253,7 +255,7 @@ def _told(line: str, page: _Page, colour: str) -> Iterator[str]:
 
 
 def _proof(result: TestResult, page: _Page) -> Iterator[str]:
-    pairs = list(proof_lines(result, page.bounds))
+    pairs = list(_shown_once(result, page))
     if page.verbose and result.server:
         server = f"{result.server} ({result.revision})" if result.revision else result.server
         pairs.insert(0, ("server", show(server, NAME)))
@@ -265,6 +267,19 @@ def _proof(result: TestResult, page: _Page) -> Iterator[str]:
             painted = page.paint(f"{shown:<{_LABEL}}", "dim")
             yield page.margin + painted + (page.paint(piece, "bold") if whole else piece)
             shown = ""
+
+
+def _shown_once(result: TestResult, page: _Page) -> Iterator[tuple[str, str]]:
+    stderr = result.proof.stderr if result.proof is not None else ()
+    is_repeated = bool(stderr) and stderr in page.stderr_shown
+    page.stderr_shown.add(stderr)
+    told = False
+    for label, text in proof_lines(result, page.bounds):
+        if label == "stderr" and is_repeated:
+            yield from [] if told else [("stderr", "(same as above)")]
+            told = True
+        else:
+            yield label, text
 
 
 def _fitted(text: str, style: Style, taken: int) -> list[str]:
@@ -327,7 +342,11 @@ def summary(report: RunReport, style: Style) -> str:
     if report.trials > 1:
         tests = len(trials_of_each_test(report.results))
         ran = f"{counted(number, 'trial')} of {counted(tests, 'test')}"
-    return f"{', '.join((ran, *told))} in {terminal.duration(report.duration_ms)}"
+    if report.regressions:
+        told.append(style.paint(counted(len(report.regressions), "regression"), "red"))
+    share = report.demand.threshold if report.demand is not None else 100
+    required = f" ({share}% required)" if share < 100 else ""
+    return f"{', '.join((ran, *told))}{required} in {terminal.duration(report.duration_ms)}"
 
 
 # -- What `--fix` found --------------------------------------------------------------------------

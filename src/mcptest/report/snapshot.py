@@ -73,7 +73,7 @@ def snapshot_text(report: SnapshotReport, style: Style) -> str:
     lines += [""] if report.kept else []
     lines += note_lines(report.run, style)
     if report.run.interrupted:
-        told = "interrupted: only what had finished by then is told here"
+        told = "interrupted: only finished tests are shown"
         lines.append(style.paint(told, "yellow"))
     lines.append(snapshot_summary(report, style))
     # How to accept what is new or changed, where there is something to accept.

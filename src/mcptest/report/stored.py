@@ -145,7 +145,7 @@ def _twice(runs: Sequence[RunReport]) -> list[str]:
     if not again:
         return []
     tests = "1 test is" if again == 1 else f"{again} tests are"
-    return [f"{tests} in more than one of the files; each result counts"]
+    return [f"{tests} in more than one of the files; each result is counted"]
 
 
 # -- Shards of one run ---------------------------------------------------------------------------
@@ -180,5 +180,5 @@ def _missing(count: int, found: Mapping[int, Sequence[str]]) -> Iterator[TestRes
     left = count - len(found) - len(names)
     names += [f"{left} more shards of {count}"] if left > 0 else []
     for name in names:
-        detail = f"{name} is missing: none of the files holds its results"
+        detail = f"{name} is missing: no file contains its results"
         yield TestResult(name, Status.FAIL, detail, kind="start")

@@ -140,7 +140,16 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
         return self.run_of((*hazards, *verdicts))
 
     def in_words(self) -> str:
-        return self.summary.in_words(Style())
+        return self._summary(Style())
+
+    def _summary(self, style: Style) -> str:
+        """The counts, and why it failed where they do not show it."""
+        counts = self.summary.in_words(style)
+        if self.code is not ExitCode.FAILED or self.summary.fail or self.composition:
+            return counts
+        unchecked = sum(one.unchecked for each in self.sessions for one in each.verdicts)
+        why = f"{counted(unchecked, 'rule')} could not be checked"
+        return f"{counts} (failed: {why if unchecked else 'warnings count with --strict'})"
 
     def lines(self, style: Style) -> Iterator[str]:
         for session in self.sessions:
@@ -155,10 +164,10 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
             if len(hazards) > HAZARDS_SHOWN:
                 yield f"    and {len(hazards) - HAZARDS_SHOWN} more"
             yield ""
-        yield self.summary.in_words(style)
+        yield self._summary(style)
         silent = any(v.outcome in _QUIET for session in self.sessions for v in session.verdicts)
         if silent and not style.verbose:
-            yield style.paint("--verbose lists what was not observed and why", "dim")
+            yield style.paint("--verbose lists what was not observed, and why", "dim")
 
 
 def is_failure(verdict: Verdict, session: JudgedSession, strict: bool = False) -> bool:
@@ -271,8 +280,13 @@ def _verdict_lines(verdict: RuleVerdict, unit: str, style: Style) -> Iterator[st
     if more > 0:
         yield f"      and {more} more like this"
     if verdict.findings:
-        why = f"{verdict.severity.value}; why and what to do: mcptest explain {verdict.id}"
+        why = f"{verdict.severity.value}; details and fix: mcptest explain {verdict.id}"
         yield style.paint(f"      {why}", "dim")
+
+
+def _side_of(finding: Finding) -> str:
+    """A message of the client is a request to the server, one of the server its response."""
+    return "request" if finding.sender == "client" else "response"
 
 
 def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestResult:
@@ -281,7 +295,8 @@ def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestR
     failed = (verdict.failed and counts) or verdict.unchecked
     held = verdict.outcome is Outcome.PASS or verdict.failed
     status = Status.FAIL if failed else Status.PASS if held else Status.SKIP
-    excerpt = next((one.excerpt for one in verdict.findings if one.excerpt), "")
+    shown = next((one for one in verdict.findings if one.excerpt), None)
+    excerpt = {} if shown is None else {_side_of(shown): shown.excerpt or ""}
     return TestResult(
         name=f"{session.label} {verdict.id}: {verdict.title}",
         status=status,
@@ -289,7 +304,7 @@ def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestR
         file=session.file,
         kind="protocol" if failed else "",
         failures=failed_checks(verdict.findings, verdict.id) if failed else (),
-        proof=Proof(request=excerpt or "", capture=session.file) if failed else None,
+        proof=Proof(**excerpt, capture=session.file) if failed else None,
         revision=session.revision or "",
         note=f"{verdict.severity.value}: {said}" if verdict.failed and not failed else "",
     )

@@ -229,7 +229,7 @@ def judge_grade_delta(block: GradeDelta, now: Judgement, before: Scorecard | Non
     """
     if now.grade is None:
         hint = "to get a grade, run the whole corpus: omit --rule and `tests:`"
-        return GateResult(GATE, False, "no grade: only some rules were run", (hint,))
+        return GateResult(GATE, False, "no grade: only some rules were selected", (hint,))
     if before is None:
         note = f"{_graded(now.grade.letter, now.grade.score)}; no scorecard to compare with yet"
         alone = tuple(one for one in block.expect if one.target in _NEED_NO_SCORECARD)
@@ -320,7 +320,7 @@ def min_grade_gate(wanted: str, judgement: Judgement) -> GateResult:
     """`--min-grade`: the letter must be this one or a better one."""
     grade = judgement.grade
     if grade is None:
-        return GateResult("min_grade", False, f"required {wanted}, but only some rules were run")
+        return GateResult("min_grade", False, f"required {wanted}, but only some rules were selected")
     detail = f"{graded_in_words(grade)}, required {wanted}"
     passed = bool(grade.letter) and rank(grade.letter) <= rank(wanted)
     return GateResult("min_grade", passed, detail, () if passed else grade.caps)

@@ -59,8 +59,8 @@ def run_fleet(arguments: argparse.Namespace) -> int:
     wanted = tuple(dict.fromkeys(arguments.server))
     servers = servers_of(config, wanted, clean_env=arguments.clean_env)
     orders = [*orders_of(arguments, config, servers)]
-    if arguments.capture is not None:
-        claim_folder(arguments.capture)
+    if arguments.save_capture is not None:
+        claim_folder(arguments.save_capture)
     begun = time.monotonic()
     with stopping_on_signals() as stop:
         with _progress(arguments, len(orders)) as (doing, done):

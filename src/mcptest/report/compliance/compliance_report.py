@@ -99,17 +99,69 @@ class ComplianceReport(
         """The grade, what is broken, the gates: a line for each."""
         lines = []
         for judgement in self.judgements:
-            letter = f"{facts.letter_of(judgement.grade)}, " if judgement.grade is not None else ""
-            broken = [result.id for result in judgement.failures]
+            broken = [one.id for one in judgement.failures if self._counts(one, judgement)]
+            others = [one.id for one in judgement.failures if one.id not in broken]
             ids = f": {', '.join(broken)}" if broken else ""
-            failed = f"{counted(len(broken), 'rule')} failed{ids}"
-            lines.append(f"{judgement.revision.label}: {letter}{failed}")
+            kept = sum(cause.kept_from_judging for cause in judgement.causes)
+            parts = [
+                facts.letter_of(judgement.grade),
+                f"{counted(kept, 'rule')} could not be judged" if kept else "",
+                f"{counted(len(broken), 'rule')} failed{ids}",
+                f"{counted(len(others), 'warning')}: {', '.join(others)}" if others else "",
+            ]
+            lines.append(f"{judgement.revision.label}: {', '.join(filter(None, parts))}")
             lines += (
                 f"{show(cause.id, 60)}: {in_one_line(cause.message, 300)}"
                 for cause in judgement.causes
                 if cause.kept_from_judging
             )
         return "\n".join((*lines, *map(facts.gate_line, self.gates)))
+
+    def verdict_in_words(self) -> str:
+        """What the exit code says, with its reasons."""
+        if self.interrupted:
+            return "interrupted: not every rule was judged"
+        if self.code is ExitCode.NOTHING_MATCHED:
+            return "nothing was judged"
+        if self.code is ExitCode.OK:
+            return "passed"
+        reasons = list(self._reasons())
+        return f"failed: {', '.join(reasons)}" if reasons else "failed: not every rule was judged"
+
+    def _counts(self, rule: RuleResult, judgement: Judgement) -> bool:
+        """Whether a failing rule fails the run."""
+        strict = self.strict
+        if strict is None:  # as the exit code has it
+            strict = self.code is ExitCode.FAILED and not any(self._other_reasons())
+        grave = {Severity.MUST, Severity.SHOULD} if strict else {Severity.MUST}
+        return rule.severity in grave and rule.id not in excused_in(judgement, self)
+
+    def _reasons(self) -> Iterator[str]:
+        """Why it failed."""
+        for severity, option in ((Severity.MUST, ""), (Severity.SHOULD, " (--strict)")):
+            rules = {
+                rule.id
+                for one in self.judgements
+                for rule in one.failures
+                if rule.severity is severity and self._counts(rule, one)
+            }
+            if rules:
+                yield f"{counted(len(rules), f'{severity.value} rule')} failed{option}"
+        yield from self._other_reasons(besides_rules=True)
+
+    def _other_reasons(self, *, besides_rules: bool = False) -> Iterator[str]:
+        """Why it failed apart from broken SHOULDs; `besides_rules`: apart from any rule."""
+        if not besides_rules and any(one.broken_musts for one in self.judgements):
+            yield "a MUST rule failed"
+        kept = sum(
+            cause.kept_from_judging
+            for one in self.judgements
+            for cause in one.causes
+            if cause.id not in excused_in(one, self)
+        )
+        yield from [f"{counted(kept, 'rule')} could not be judged"] if kept else []
+        red = sum(not gate.passed for gate in self.gates)
+        yield from [f"{counted(red, 'gate')} failed"] if red else []
 
     def markdown_lines(self) -> Iterator[str]:
         """As GitHub-flavoured Markdown, small enough for a step summary.
@@ -119,13 +171,7 @@ class ComplianceReport(
         """
         grades = [facts.letter_of(one.grade) for one in self.judgements]
         known = [f"grade {_letter(letter)}" for letter in dict.fromkeys(grades) if letter]
-        broken = len(
-            {rule.id for one in self.judgements for rule in one.failures if facts.is_broken(rule)}
-        )
-        red = sum(not gate.passed for gate in self.gates)
-        parts = known if len(known) == 1 else []
-        parts.append(f"{counted(broken, 'MUST rule')} broken" if broken else "no MUST broken")
-        parts += [f"{counted(red, 'gate')} red"] if red else []
+        parts = [*(known if len(known) == 1 else ()), self.verdict_in_words()]
         yield from (f"### mcptest compliance: {', '.join(parts)}", "")
         yield from _facts(self)
         yield from _gates(self.gates)
@@ -143,7 +189,9 @@ class ComplianceReport(
             yield from _causes(one)
             yield from () if several else _failing((rule, "") for rule in facts.failures_first(one))
             yield from _sections(one)
-            yield from _groups("Not observed, by what would unlock them", facts.not_observed(one))
+            yield from _groups(
+                "Not observed, by what is needed to observe them", facts.not_observed(one)
+            )
             yield from _groups("Inconclusive, by cause", facts.inconclusive(one))
         for note in [*self.notes, *(n for one in self.judgements for n in one.notes)][:20]:
             yield from (f"**Note:** {code(note, 500)}", "")
@@ -194,7 +242,7 @@ class ComplianceReport(
         for cause in judgement.causes:
             if cause.kept_from_judging:
                 hint = f"\n{show(cause.hint, 600)}" if cause.hint else ""
-                kept = f"{cause.kept_from_judging} rules could not be judged"
+                kept = f"{counted(cause.kept_from_judging, 'rule')} could not be judged"
                 yield ReportedProblem(
                     ReportedRule("judging/complete", "every rule can be judged"),
                     f"{in_one_line(cause.message, 600)}; {kept}{hint}",
@@ -229,7 +277,7 @@ def excused_in(judgement: Judgement, report: ComplianceReport) -> dict[str, str]
         if not any(line.startswith(marks) for line in gate.lines):
             excused.append(one.id)
     excused += [cause.id for cause in judgement.causes if gate.passed]
-    return dict.fromkeys(excused, "the baseline lists it")
+    return dict.fromkeys(excused, "listed in the baseline")
 
 
 def _findings_in_words(result: RuleResult) -> str:
@@ -295,7 +343,7 @@ def _gates(gates: Sequence[GateResult]) -> Iterator[str]:
 
 def _causes(judgement: Judgement) -> Iterator[str]:
     for cause in judgement.causes[: facts.CAUSES_SHOWN]:
-        kept = f", which kept {counted(cause.kept_from_judging, 'rule')} from being judged"
+        kept = f": {counted(cause.kept_from_judging, 'rule')} could not be judged"
         yield f"**Root cause** {code(cause.id, 40)}{kept if cause.kept_from_judging else ''}"
         yield ""
         lines = [
@@ -317,13 +365,13 @@ def _failing(rules: Iterable[tuple[RuleResult, str]]) -> Iterator[str]:
     failed = list(rules)
     if not failed:
         return
-    yield from table_head("| | Rule | | What must hold |")
+    yield from table_head("| | Rule | | Requirement |")
     rows = (
         f"| {_sign(one)} | {code(one.id, 40)} | {one.severity.value} | {code(one.title)} |"
         for one, _ in failed
     )
     yield from within(rows, ROOM, len(failed), "| | and {} more | | |")
-    yield from ("", "<details><summary>Proof, and what to do</summary>", "")
+    yield from ("", "<details><summary>Evidence and fixes</summary>", "")
     blocks = (_block(result, where) for result, where in failed)
     yield from within(blocks, ROOM, len(failed), "and {} more\n")
     yield from ("</details>", "")

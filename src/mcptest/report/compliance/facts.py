@@ -20,6 +20,7 @@ from mcptest.core.judgement import (
 )
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Finding, Outcome, Severity
+from mcptest.report.evidence import without_boilerplate
 from mcptest.report.terminal import Style, counted, duration
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def origin_in_words(result: RuleResult) -> str:
     if source is None:
         return ""
     return (
-        f"the {show(source.name, 60)}, not your code: the server answers like it, and a server "
-        f"that is nothing but this SDK does the same (measured with {show(source.measured, 60)})"
+        f"the {show(source.name, 60)}, not your code: a server with nothing but this SDK responds "
+        f"the same way (measured with {show(source.measured, 60)})"
     )
 
 
@@ -122,10 +123,10 @@ def why_no_letter(judgement: Judgement) -> str:
     if letter_of(judgement.grade):
         return ""
     if CUT_SHORT in judgement.notes:
-        return "not graded: it was stopped before every rule was judged"
+        return "not graded: stopped before every rule was judged"
     if judgement.grade is None:
-        return "not graded: only some of the rules were asked for"
-    return "no grade: too little was observed for one"
+        return "not graded: only some rules were selected"
+    return "not graded: too few rules were observed"
 
 
 def caps_in_words(grade: Grade | None) -> list[str]:
@@ -149,12 +150,12 @@ def score(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    return "100 %" if share >= 1 else f"{int(share * 1000) / 10:.1f} %"
+    return "100%" if share >= 1 else f"{int(share * 1000) / 10:.1f}%"
 
 
 def coverage_in_words(judgement: Judgement) -> str:
     seen, applicable = judgement.observed, judgement.applicable
-    return f"{percent(judgement.coverage)}: {seen} of {applicable} applicable rules exercised"
+    return f"{percent(judgement.coverage)}: {seen} of {applicable} applicable rules judged"
 
 
 def tally(judgement: Judgement) -> list[tuple[int, str, str]]:
@@ -179,11 +180,11 @@ def gate_line(gate: GateResult) -> str:
 
 
 def not_observed(judgement: Judgement) -> list[Group]:
-    """By what would unlock them; the largest group first, and last what nothing is known for."""
+    """By what is needed to observe them: the largest group first, unknown reasons last."""
     rules = [one for one in judgement.results if one.outcome is Outcome.NOT_OBSERVED]
     known = _grouped((one.unlocked_by, one) for one in rules if one.unlocked_by)
     others = [one for one in rules if not one.unlocked_by]
-    unknown = "nothing in this run exercised it"
+    unknown = "nothing in this run exercised the rule"
     return known + _grouped((one.reason or unknown, one) for one in others)
 
 
@@ -191,7 +192,7 @@ def inconclusive(judgement: Judgement) -> list[Group]:
     """By what kept them from being judged."""
     causes = {one.id: f"{one.id}: {in_one_line(one.message, LINE)}" for one in judgement.causes}
     return _grouped(
-        (causes.get(one.cause, one.cause) or one.reason or "no reason was given", one)
+        (causes.get(one.cause, one.cause) or one.reason or "no reason given", one)
         for one in judgement.results
         if one.outcome is Outcome.INCONCLUSIVE
     )
@@ -199,7 +200,7 @@ def inconclusive(judgement: Judgement) -> list[Group]:
 
 def not_applicable(judgement: Judgement) -> list[Group]:
     rules = (one for one in judgement.results if one.outcome is Outcome.NOT_APPLICABLE)
-    return _grouped((one.reason or "no reason was given", one) for one in rules)
+    return _grouped((one.reason or "no reason given", one) for one in rules)
 
 
 def _grouped(pairs: Iterable[tuple[str, RuleResult]]) -> list[Group]:
@@ -219,7 +220,7 @@ def proof_of(result: RuleResult, bounds: FactBounds) -> Iterator[tuple[str, str]
     if result.url:
         yield "spec", show(result.url, 500)
     yield from exchanges_of(result.evidence, bounds)
-    yield from exchanges_of(result.again, bounds, "again")
+    yield from exchanges_of(result.again, bounds, "retried")
     for finding in result.findings[: bounds.findings]:
         yield from _finding(finding, result.evidence, bounds)
     more = len(result.findings) - bounds.findings
@@ -245,8 +246,8 @@ def exchanges_of(
 ) -> Iterator[tuple[str, str]]:
     for one in evidence[: bounds.exchanges]:
         if one.sent:
-            yield sent, show(one.sent, bounds.wire)
-        yield "received", show(one.received, bounds.wire) or "(nothing)"
+            yield sent, show(without_boilerplate(one.sent), bounds.wire)
+        yield "received", show(one.received, bounds.wire) or "(no response)"
     more = len(evidence) - bounds.exchanges
     if more > 0:
         yield "", f"and {counted(more, 'more exchange')}"

@@ -9,6 +9,7 @@ from mcptest.core.judgement import GateResult, Judgement, RuleResult
 from mcptest.core.results import FailedCheck, Proof, Status, TestResult
 from mcptest.core.safe_text import in_one_line
 from mcptest.core.verdict import Finding, Outcome, Severity
+from mcptest.report.terminal import counted
 from mcptest.suite.reading import Place
 
 COMPLIANCE = "compliance"
@@ -33,7 +34,7 @@ def results_of_judgement(
         if not cause.kept_from_judging:
             continue
         hint = f" ({cause.hint})" if cause.hint else ""
-        kept = f"{cause.kept_from_judging} rules could not be judged"
+        kept = f"{counted(cause.kept_from_judging, 'rule')} could not be judged"
         first = cause.evidence[0] if cause.evidence else None
         yield result_at(
             f"{lane} {cause.id}",
@@ -68,7 +69,7 @@ def _detail(rule: RuleResult, status: Status) -> str:
     if rule.failed:
         return broken_rule_in_words(rule.title, rule.severity, rule.findings, status)
     reason = f": {rule.reason}" if rule.reason else ""
-    unlocked = f"; unlocked by {rule.unlocked_by}" if rule.unlocked_by else ""
+    unlocked = f"; needs {rule.unlocked_by}" if rule.unlocked_by else ""
     return f"{_WHY_SKIPPED[rule.outcome]}{reason}{unlocked}"
 
 

@@ -184,7 +184,7 @@ def matrix_facts(judgement: Judgement) -> dict[str, str]:
     return {
         "grade": letter or "-",
         "score": facts.score(grade.score) if grade is not None and letter else "-",
-        "coverage": facts.percent(judgement.coverage).replace(" ", ""),
+        "coverage": facts.percent(judgement.coverage),
         "failed": str(judgement.count(Outcome.FAIL)),
     }
 
@@ -209,16 +209,16 @@ def matrix_lines(report: ComplianceReport, page: TextPage) -> Iterator[str]:
     for row in shown:
         yield _row(row, page)
     if len(rows) > len(shown):
-        more = f"{page.ellipsis} and {len(rows) - len(shown)} more; --verbose shows all"
+        more = f"{page.ellipsis} and {len(rows) - len(shown)} more (--verbose shows all)"
         yield page.paint(more, "dim")
     yield ""
     plain = Style(unicode=page.unicode)
     legend = (
         f"{plain.tick} passed, {plain.cross} MUST failed, {plain.warning} SHOULD or MAY failed, "
-        f"{plain.unsure} inconclusive, {plain.dash} not observed or not applicable; blank: the "
-        "revision has no such rule"
+        f"{plain.unsure} inconclusive, {plain.dash} not observed or not applicable, blank: not a "
+        "rule of this revision"
     )
-    same = "every rule came to the same in each revision that has it"
+    same = "every rule has the same result in each revision"
     yield from page.prose(legend if rows else same, 0, "dim")
 
 
@@ -267,9 +267,10 @@ def compliance_lines(report: ComplianceReport, style: Style) -> Iterator[str]:
                 yield style.paint(f"  {show(section, 60)}", "cyan")
                 yield from (f"  {_short(result, page)}" for result in results)
     yield from _notes(report, page)
+    yield ""
     for judgement in report.judgements:
-        yield ""
         yield from _summary(judgement, page)
+    yield from _verdict(report, page)
 
 
 # -- the grade -----------------------------------------------------------------------------
@@ -327,7 +328,7 @@ def _causes(judgement: Judgement, page: TextPage, note: str = "") -> Iterator[st
         for line in quoted:
             yield from page.prose(show(line, 600), 4)
         if cause.kept_from_judging:
-            kept = f"kept {counted(cause.kept_from_judging, 'rule')} from being judged"
+            kept = f"{counted(cause.kept_from_judging, 'rule')} could not be judged"
             yield from page.prose(kept, 4, "dim")
         pairs = [*facts.exchanges_of(cause.evidence, page.bounds)]
         pairs += [("fix", show(cause.hint, 600))] if cause.hint else []
@@ -346,7 +347,7 @@ def _failures(judgement: Judgement, page: TextPage) -> Iterator[str]:
     for title, results in (
         ("Failing", [one for one in failed if one.from_sdk is None]),
         (f"From the {show(judgement.sdk, 60)}", [one for one in failed if one.from_sdk]),
-        ("Failed once, and not confirmed", once),
+        ("Failed once, not confirmed", once),
     ):
         words = Counter(one.severity.value for one in results)
         if results:
@@ -432,7 +433,7 @@ def _section(one: SectionScore, column: int, page: TextPage) -> Iterator[str]:
 def _coverage(judgement: Judgement, page: TextPage, where: str = "") -> Iterator[str]:
     yield from page.heading(f"Coverage{where}", facts.coverage_in_words(judgement))
     unseen, unsure = facts.not_observed(judgement), facts.inconclusive(judgement)
-    yield from _groups("not observed, by what would unlock them", unseen, page)
+    yield from _groups("not observed, by what is needed to observe them", unseen, page)
     yield from _groups("inconclusive, by cause", unsure, page)
     if page.verbose:
         yield from _groups("not applicable, by reason", facts.not_applicable(judgement), page)
@@ -450,7 +451,7 @@ def _groups(title: str, groups: Sequence[facts.Group], page: TextPage) -> Iterat
         yield from page.prose(some_of(group.ids, most), 6, "dim")
     left = sum(len(group.rules) for group in groups[len(shown) :])
     if left:
-        more = f"{page.ellipsis} and {counted(left, 'more rule')}; --verbose shows all"
+        more = f"{page.ellipsis} and {counted(left, 'more rule')} (--verbose shows all)"
         yield from page.prose(more, 4, "dim")
 
 
@@ -491,7 +492,7 @@ def _several(report: ComplianceReport, page: TextPage) -> Iterator[str]:
         yield from _causes(judgement, page, str(judgement.revision))
     failed = facts.newest_failures(report)
     if failed:
-        yield from page.heading("Failing", "each as it failed in the newest revision")
+        yield from page.heading("Failing", "each as seen in the newest revision")
     for place, (result, where) in enumerate(failed):
         yield from [""] if place else []
         yield from _rule(result, page, ", ".join(str(one.revision) for one in where))
@@ -499,7 +500,7 @@ def _several(report: ComplianceReport, page: TextPage) -> Iterator[str]:
     for judgement in report.judgements if page.verbose else report.judgements[-1:]:
         yield from _coverage(judgement, page, f" in {judgement.revision}")
     if not page.verbose:
-        yield from page.prose("--verbose lists it for every revision", 2, "dim")
+        yield from page.prose("--verbose shows every revision", 2, "dim")
     yield from _notes(report, page)
     yield ""
     for judgement in report.judgements:
@@ -507,6 +508,13 @@ def _several(report: ComplianceReport, page: TextPage) -> Iterator[str]:
         yield from page.prose(f"{judgement.revision}: profile {profile}", 0, "dim")
     for judgement in report.judgements:
         yield from _summary(judgement, page, f"{judgement.revision}: ")
+    yield from _verdict(report, page)
+
+
+def _verdict(report: ComplianceReport, page: TextPage) -> Iterator[str]:
+    """The last line says what the exit code says, and why."""
+    colour = "red" if report.failed else "green"
+    yield from page.prose(report.verdict_in_words(), 0, colour, "bold")
 
 
 # -- How far judging has come, for the live display ----------------------------------------------

@@ -141,9 +141,9 @@ class Pictures:
             self.add(source, by_rules=by_rules)
             left_out = self.sessions[-1].left_out
             if left_out:
-                said = f"{path}: {left_out:,} records of a long session are not shown"
+                said = f"{path}: {left_out:,} records of a long session are left out"
                 again = f"mcptest compliance invariants --capture {path}"
-                yield f"{said} and not judged: {again} judges all" if by_rules else said
+                yield f"{said} and not judged (to judge all: {again})" if by_rules else said
         with contextlib.suppress(OSError):
             self._left_to_search -= Path(path).stat().st_size
 
@@ -179,7 +179,7 @@ class Pictures:
         enough = {f"{one.threshold}%" for one in demands if one and one.threshold < 100}
         excuse = "known to fail"
         if enough:
-            excuse = f"failed, where {' or '.join(sorted(enough))} is enough"
+            excuse = f"failed ({' or '.join(sorted(enough))} is enough)"
         page = Page(
             title=_title(sources, self.sessions),
             verdict=verdict_in_words(sources, code, excuse),
@@ -243,7 +243,7 @@ def page_of(
     report: AnyReport,
     captures: Iterable[str] = (),
     *,
-    name: str = "this run",
+    name: str = "mcptest run",
     by_rules: bool = True,
     embedded: str = "every recorded session",
 ) -> bytes:

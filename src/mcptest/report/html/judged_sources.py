@@ -42,7 +42,7 @@ from mcptest.report.html.page_facts import (
     told,
 )
 from mcptest.report.html.wire_rows import Places, WireSession
-from mcptest.report.terminal import why_revision
+from mcptest.report.terminal import counted, why_revision
 from mcptest.report.verdicts import RuleVerdict, SessionReport, SessionsReport
 
 # -- What stands behind the grade of a judged server ---------------------------------------------
@@ -80,9 +80,9 @@ def _about(report: ComplianceReport, judgement: Judgement) -> Iterator[str]:
         yield why_revision(judgement.revision, judgement.revision_reason)
     grade = judgement.grade
     if grade is not None and letter_of(grade):
-        yield f"{score_in_words(grade)} · {coverage_in_words(judgement)}"
+        yield f"{score_in_words(grade)} · coverage {coverage_in_words(judgement)}"
     else:
-        yield f"{why_no_letter(judgement)} · {coverage_in_words(judgement)}"
+        yield f"{why_no_letter(judgement)} · coverage {coverage_in_words(judgement)}"
     yield from caps_in_words(grade)
     yield f"profile {judgement.profile.id}"
 
@@ -136,11 +136,11 @@ def _summary(report: ComplianceReport) -> Iterator[str]:
     yield f"{judgement.revision.value} over {judgement.transport}"
     if judgement.grade is not None and letter_of(judgement.grade):
         yield f"{letter_of(judgement.grade)}, {score_in_words(judgement.grade)}"
-    yield coverage_in_words(judgement)
+    yield f"coverage {coverage_in_words(judgement)}"
 
 
 def _cause(cause: RootCause, column: str) -> PageEntry:
-    kept = f"{cause.kept_from_judging} rules could not be judged because of it"
+    kept = f"{counted(cause.kept_from_judging, 'rule')} could not be judged"
     facts = [Fact("What went wrong", "code", cause.message), *told("What to do", cause.hint)]
     return PageEntry(
         name=brief(cause.message),
@@ -183,21 +183,21 @@ def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator
     yield from _on_the_wire(result, judgement, places)
     yield from map(difference, result.findings[1:])
     yield from evidence_facts(result.evidence)
-    yield from evidence_facts(result.again, " when it was asked again")
-    yield from told("Unlocked by", result.unlocked_by)
-    yield from told("Comes from", origin_in_words(result))
+    yield from evidence_facts(result.again, " when retried")
+    yield from told("Needs", result.unlocked_by)
+    yield from told("Origin", origin_in_words(result))
     if result.common is not None:
         yield Fact("How common", "prose", commonness_in_words(result.common))
     yield from told("What to do", result.fix if result.failed else "")
     if result.observed:
-        yield Fact("Observed", "prose", f"{result.observed} times")
-    yield from told("Judge it again", result.repeat, "command")
+        yield Fact("Observed", "prose", counted(result.observed, "time"))
+    yield from told("Repeat", result.repeat, "command")
 
 
 def evidence_facts(evidence: Sequence[Evidence], when: str = "") -> Iterator[Fact]:
     for one in evidence:
         yield from told(f"Sent{when}", one.sent, "message")
-        yield Fact(f"Received{when}", "message", one.received or "(nothing)")
+        yield Fact(f"Received{when}", "message", one.received or "(no response)")
 
 
 def _on_the_wire(result: RuleResult, judgement: Judgement, places: Places) -> Iterator[Fact]:
@@ -227,12 +227,12 @@ def source_of_conformance(report: ConformanceReport, places: Places) -> Source:
     compared = report.compared or Compared()
     changes = [Change(f"new failure: {one}", "fail", one.partition(":")[0]) for one in compared.new]
     for name in compared.stale:
-        said = f"expected to fail, and passes: {name}"
+        said = f"expected to fail, but passes: {name}"
         changes.append(Change(said, "warn", name.partition(":")[0]))
     return Source(
         kind=f"conformance of a {report.side.value}",
         subject=report.subject,
-        summary=f"{len(report.results)} scenarios",
+        summary=report.in_words(),
         notes=report.notes,
         changes=tuple(changes),
         columns=tuple(
@@ -275,13 +275,13 @@ def _outcome(result: ScenarioResult, report: ConformanceReport) -> Outcome:
 
 
 def _conformance_facts(result: ScenarioResult, places: Places) -> Iterator[Fact]:
-    yield from told("What kept it from being judged", result.cause, "code")
-    yield from told("Why it never got there", result.unreached, "code")
+    yield from told("Could not be judged", result.cause, "code")
+    yield from told("Not reached", result.unreached, "code")
     for check in result.checks:
         yield from _check(check, result, places)
     yield from told("Client's output", result.stdout, "code")
     yield from told("Stderr", result.stderr, "code")
-    yield from told("Run it again", result.repeat, "command")
+    yield from told("Repeat", result.repeat, "command")
     yield from places.of_capture(result.capture)
 
 
@@ -290,7 +290,7 @@ def _check(check: CheckResult, result: ScenarioResult, places: Places) -> Iterat
     if check.message:
         said += f"\n{check.message}"
     yield Fact(f"{_SIGNS[check.status]} {check.id}", "code", said)
-    yield from told("Shown by", check.excerpt, "message")
+    yield from told("Evidence", check.excerpt, "message")
     yield from told("Details", in_json(check.details) if check.details else "", "message")
     if check.status.is_bad:
         yield from (Fact("Specification", "link", one.url) for one in check.references)
@@ -310,7 +310,7 @@ def source_of_sessions(report: SessionsReport, places: Places) -> Source:
             name=hazard.title,
             id=hazard.id,
             outcome="fail",
-            group="several servers together",
+            group="composition",
             brief=brief(hazard.message),
             facts=(
                 Fact("Why", "code", hazard.message),
@@ -330,7 +330,7 @@ def source_of_sessions(report: SessionsReport, places: Places) -> Source:
         subject=", ".join(dict.fromkeys(one.label for one in report.sessions)),
         summary=f"{report.summary.passed} passed, {report.summary.fail} failed",
         notes=tuple(
-            f"{one.label}: the capture was cut short" for one in report.sessions if not one.complete
+            f"{one.label}: the capture is incomplete" for one in report.sessions if not one.complete
         ),
         columns=tuple(
             Column(_session_column(one), one.label, one.revision or "") for one in report.sessions
@@ -352,9 +352,9 @@ def _session_facts(verdict: RuleVerdict, session: SessionReport, places: Places)
             yield from places.of_capture(session.file, finding.record)
     more = verdict.findings_total - len(verdict.findings)
     if more > 0:
-        yield Fact("More", "prose", f"{more} further findings are not kept")
+        yield Fact("More", "prose", f"{counted(more, 'more finding')} not kept")
     if verdict.observed:
-        yield Fact("Observed", "prose", f"{verdict.observed} times")
+        yield Fact("Observed", "prose", counted(verdict.observed, "time"))
     yield Fact("Session", "code", f"{session.label} ({session.file})")
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.report import reliability as counting
-from mcptest.report.audit import WORDS, AuditItem, AuditReport, Health
+from mcptest.report.audit import AuditItem, AuditReport, Health, word_of
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.conformance import ConformanceReport
 from mcptest.report.doctor import Diagnosis, DoctorReport, DoctorVerdict
@@ -99,7 +99,7 @@ def _tool(tool: FuzzedTool, places: Places) -> Iterator[PageEntry]:
         name=tool.name,
         outcome="skip" if not tool.runs else "fail" if failed else "pass",
         group="tools",
-        brief=brief(f"{tool.passed} of {tool.runs} inputs were taken well"),
+        brief=brief(f"{tool.passed} of {tool.runs} inputs passed"),
         ms=tool.duration_ms,
         facts=(
             *told("Not checked", tool.unchecked),
@@ -122,17 +122,17 @@ def _tool(tool: FuzzedTool, places: Places) -> Iterator[PageEntry]:
 def _of_failure(failure: FuzzFailure, places: Places) -> Iterator[Fact]:
     yield Fact("Why", "code", f"{failure.verdict.value}: {failure.detail}")
     if failure.minimal is not UNSET:
-        yield Fact("Smallest input that fails so", "message", in_json(failure.minimal))
+        yield Fact("Smallest input that fails", "message", in_json(failure.minimal))
     if failure.arguments is not UNSET and failure.arguments != failure.minimal:
-        yield Fact("First input that failed so", "message", in_json(failure.arguments))
+        yield Fact("First input that failed", "message", in_json(failure.arguments))
     if failure.valid is not None:
-        says = "accepts it" if failure.valid else f"refuses it: {failure.misfit}"
-        yield Fact("The tool's own schema", "prose", says)
+        says = "accepts the input" if failure.valid else f"rejects the input: {failure.misfit}"
+        yield Fact("The tool's schema", "prose", says)
     if not failure.again:
-        yield Fact("Again", "prose", "it did not fail when it was sent alone")
+        yield Fact("Retried", "prose", "it did not fail when sent alone")
     yield from _exchange(places, failure.sent, failure.received, failure.stderr)
-    yield from told("Other inputs that fail so", "\n".join(failure.others), "code")
-    yield from told("Run it again", failure.repeat, "command")
+    yield from told("Other inputs that fail this way", "\n".join(failure.others), "code")
+    yield from told("Repeat", failure.repeat, "command")
 
 
 def source_of_property(report: PropertyReport, places: Places) -> Source:
@@ -150,9 +150,9 @@ def _property(one: PropertyResult, places: Places) -> Iterator[PageEntry]:
         brief=brief(one.skipped or one.ended_early or tried),
         ms=None if one.skipped else one.duration_ms,
         facts=(
-            *told("What must hold", one.about),
+            *told("Requirement", one.about),
             *told("Why it was skipped", one.skipped),
-            Fact("Tried", "prose", tried),
+            Fact("Examples", "prose", tried),
             *told("Ended early", one.ended_early),
             *(Fact("Note", "prose", note) for note in one.notes),
         ),
@@ -172,7 +172,7 @@ def _property(one: PropertyResult, places: Places) -> Iterator[PageEntry]:
 def _of_counterexample(found: Counterexample, places: Places) -> Iterator[Fact]:
     expected, actual = found.expected or None, found.actual or None
     yield Fact("Finding", "diff", found.message, expected, actual)
-    yield from told("What a client does", "\n".join(found.words), "code")
+    yield from told("Client steps", "\n".join(found.words), "code")
     fault = next((line.text for line in found.lines if line.at_fault), "")
     if places.sessions_in(f"{found.example}.jsonl"):
         yield from places.of_capture(f"{found.example}.jsonl", excerpt=fault)
@@ -186,7 +186,7 @@ def _of_counterexample(found: Counterexample, places: Places) -> Iterator[Fact]:
     yield from told("Server's stderr", "\n".join(found.stderr), "code")
     if not found.again:
         yield Fact("Again", "prose", "it did not happen again on a fresh server")
-    yield from told("Run it again", found.repeat, "command")
+    yield from told("Repeat", found.repeat, "command")
 
 
 def source_of_audit(report: AuditReport, places: Places) -> Source:
@@ -212,22 +212,22 @@ def _item(item: AuditItem, places: Places) -> PageEntry:
 
 def _facts(item: AuditItem, places: Places) -> Iterator[Fact]:
     yield from told("Description", item.description)
-    yield Fact("Health", "prose", WORDS[item.health])
+    yield Fact("Result", "prose", word_of(item))
     yield from told("Why", item.detail, "code")
     yield from (Fact("Finding", "code", one) for one in item.findings)
     for claim in item.claims:
-        held = {True: "holds", False: "is not true", None: "nothing was visible"}[claim.holds]
+        held = {True: "true", False: "not true", None: "not observable"}[claim.holds]
         more = f": {claim.detail}" if claim.detail else ""
-        yield Fact(f"Claims {claim.hint}", "prose", held + more)
+        yield Fact(f"Annotation {claim.hint}", "prose", held + more)
     yield from told("Input", in_json(item.input) if item.input else "", "message")
     yield from _exchange(places, item.sent, item.received, item.stderr)
     yield from (Fact("Note", "prose", one) for one in item.notes)
-    yield from told("Audit it again", item.repeat, "command")
+    yield from told("Repeat", item.repeat, "command")
 
 
 def source_of_lint(report: LintReport, _places: Places) -> Source:
     looked = ", ".join(f"{number} {name}" for name, number in report.counts.items() if number)
-    clean = PageEntry("everything else that was looked at", "pass", brief=looked)
+    clean = PageEntry("everything else that was checked", "pass", brief=looked)
     source = _source(
         report,
         [_finding(one, report) for one in report.serious],
@@ -298,7 +298,7 @@ def _entry(item: Diagnosis, column: str, places: Places) -> PageEntry:
 def _doctor_facts(item: Diagnosis, places: Places) -> Iterator[Fact]:
     yield from told("What changes", item.change)
     yield Fact("Verdict", "prose", f"{item.verdict.value}: {item.detail}")
-    yield from told("Advice", item.advice)
+    yield from told("Recommendation", item.advice)
     yield from told("What to do", item.fix)
     for one in item.evidence:
         yield from places.of_excerpts(one.received, one.sent)
@@ -438,12 +438,12 @@ def _run_facts(result: TestResult, places: Places) -> Iterator[Fact]:
         yield from places.of_capture(proof.capture, excerpt=proof.response or proof.request)
         yield from told("Request", proof.request, "message")
         if proof.request or proof.response:
-            yield Fact("Response", "message", proof.response or "(none)")
+            yield Fact("Response", "message", proof.response or "(no response)")
         yield from told("Server's stderr", "\n".join(proof.stderr), "code")
         yield from told("Server's exit", proof.exit)
-        yield from told("Run it again", proof.repeat, "command")
+        yield from told("Repeat", proof.repeat, "command")
     yield from told("Note", result.note)
-    yield from told("Kind of failure", result.kind)
+    yield from told("Failure kind", result.kind)
     yield from told("Server", " · ".join(filter(None, (result.server, result.revision))))
     yield from told("Tags", ", ".join(result.tags))
 
@@ -467,7 +467,7 @@ _MAKERS: Mapping[type, Callable[[Any, Places], Source]] = {
 def source_of(stored: Stored, places: Places) -> Source:
     report: Any = stored.report if type(stored.report) in _MAKERS else stored.report.as_run()
     found = _MAKERS[type(report)](report, places)
-    cut_short = ("interrupted before its end",) if getattr(report, "interrupted", False) else ()
+    cut_short = ("interrupted before the end",) if getattr(report, "interrupted", False) else ()
     return replace(
         found,
         file=stored.file,

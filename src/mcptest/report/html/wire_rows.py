@@ -142,7 +142,7 @@ class WireSession(msgspec.Struct, eq=False):
             missing = place - last - 1
             self.left_out += missing
             more = f"… and {missing:,} more records"
-            said = f"{more}, which the capture has and this page does not show"
+            said = f"{more} in the capture, left out of this page"
             self._add(Note(t=record.t, text=said))
         if place != last:
             self._places.append(place)
@@ -192,12 +192,12 @@ class WireSession(msgspec.Struct, eq=False):
         self._beginnings.setdefault(show(frame.raw, BEGINNING + 1)[:BEGINNING], row)
         message = decode(frame.raw)
         if frame.stream is None and not is_meant_as_message(message):
-            return "invalid", sender, f"not a message: {show(frame.raw[:400], LABEL)}"
+            return "invalid", sender, f"not a JSON-RPC message: {show(frame.raw[:400], LABEL)}"
         if message.kind is Kind.BATCH:
             labels = [self._message(row, sender, item) for item in message.items]
             return "batch", sender, f"batch of {len(labels)}: {', '.join(labels[:5])}"
         if message.kind is Kind.INVALID:
-            return "invalid", sender, f"not a message: {show(frame.raw[:400], LABEL)}"
+            return "invalid", sender, f"not a JSON-RPC message: {show(frame.raw[:400], LABEL)}"
         return message.kind.value, sender, self._message(row, sender, message)
 
     def _message(self, row: int, sender: int, message: Message) -> str:
@@ -272,9 +272,9 @@ def _other(record: AnyRecord) -> tuple[str, int, str]:
         said = record.data if record.comment is None else f": {record.comment}"
         return "sse", SERVER, f"event {record.sse.event or ''} {said}"
     if isinstance(record, StreamEnd):
-        return "stream-end", SERVER, "stream ended" if record.complete else "stream cut off"
+        return "stream-end", SERVER, "stream ended" if record.complete else "stream ended early"
     if isinstance(record, Leftover):
-        return "note", SERVER, f"cut off by us, {record.size} bytes: {record.text}"
+        return "note", SERVER, f"left over at shutdown, {record.size} bytes: {record.text}"
     if isinstance(record, Stderr):
         return "stderr", SERVER, record.text
     if isinstance(record, Exited):
@@ -289,7 +289,7 @@ def _other(record: AnyRecord) -> tuple[str, int, str]:
     assert isinstance(record, Closed)
     words = ["end of the capture"]
     words += ["interrupted"] if record.interrupted else []
-    words += [f"{record.dropped} records were not kept"] if record.dropped else []
+    words += [f"{record.dropped} records not kept"] if record.dropped else []
     return "closed", NOBODY, ", ".join(words)
 
 

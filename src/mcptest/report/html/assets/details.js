@@ -29,7 +29,7 @@ function factBody(fact) {
   if (fact.form === "link" && KNOWN_PLACES.some((place) => text.startsWith(place))) {
     return h("a", { href: text, rel: "noopener noreferrer", target: "_blank" }, text);
   }
-  if (fact.form === "message") return longText(text, { json: true });
+  if (fact.form === "message") return longText(text, { json: true, folded: /^(Request|Sent)/.test(fact.label) });
   if (fact.form === "code" || fact.form === "command" || text.length > 2000) return longText(text);
   const paragraph = h("p", { class: "peer prose" });
   // What stands between backticks is code, in our own words as in those of a peer.
@@ -64,7 +64,7 @@ function showEntry(box, entry) {
   for (const fact of stored("facts", entry.number) || []) {
     list.append(h("dt", {}, fact.label), h("dd", {}, factBody(fact)));
   }
-  if (!list.children.length) list.append(h("dt", {}, "Proof"), h("dd", { class: "soft" }, entry.outcome === "pass" ? "Of a test that passed only the verdict is stored." : "Nothing more is stored."));
+  if (!list.children.length) list.append(h("dt", {}, "Evidence"), h("dd", { class: "soft" }, entry.outcome === "pass" ? "Only the verdict is stored for a test that passed." : "Nothing more is stored."));
   box.append(list, rawEntry(entry));
   box.scrollTop = 0;
 }

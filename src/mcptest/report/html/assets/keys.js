@@ -8,9 +8,9 @@ function setTheme(name) {
 
 const KEYS = [
   ["1 – 4", "overview, results, matrix, wire"], ["/", "search"], ["j k ↓ ↑", "next, previous"],
-  ["h l ← →", "beside it, in the matrix"], ["Enter", "into the details; follow"], ["w", "from a result to its messages"],
-  ["n p", "next, previous finding on the wire"], ["Esc", "back; clear the filters"],
-  ["t", "light, dark, as the system"], ["?", "these keys"],
+  ["h l ← →", "previous, next column of the matrix"], ["Enter", "open the details"], ["w", "open the messages of a result"],
+  ["n p", "next, previous finding on the wire"], ["Esc", "go back, clear the filters"],
+  ["t", "theme: light, dark, system"], ["?", "show these keys"],
 ];
 
 const currentView = () => views.find(([name]) => !byId(name).hidden)[0];

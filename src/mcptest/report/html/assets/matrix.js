@@ -76,7 +76,7 @@ function openCell(at, column) {
   const entry = matrix.rows[at].cells[matrix.column];
   const box = byId("matrix-detail");
   if (entry) showEntry(box, entry);
-  else box.replaceChildren(h("p", { class: "soft empty" }, `${matrix.rows[at].id} is not asked for in ${columns[matrix.column]}.`));
+  else box.replaceChildren(h("p", { class: "soft empty" }, `${matrix.rows[at].id} is not a rule of ${columns[matrix.column]}.`));
   remember(`matrix/${at}/${matrix.column}`);
 }
 
@@ -134,7 +134,7 @@ function prepareMatrix() {
   const box = byId("matrix-list");
   box.append(matrixHead());
   box.style.setProperty("--columns", columns.length);
-  box.append(h("p", { id: "matrix-empty", class: "soft", hidden: true }, "Nothing matches. Esc clears the filters."));
+  box.append(h("p", { id: "matrix-empty", class: "soft", hidden: true }, "No rules match. Press Esc to clear the filters."));
   matrixList = new LongList(box, 34, drawnMatrixRow, (at) => openCell(at, matrix.column));
   box.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, l: 1, ArrowLeft: -1, h: -1 }[event.key];
@@ -147,7 +147,7 @@ function prepareMatrix() {
   const used = new Set(matrix.all.flatMap((row) => row.cells.filter(Boolean).map((entry) => entry.outcome)));
   bar.append(h("button", { type: "button", class: "back", onclick: () => { byId("matrix").classList.remove("detailed"); matrixList.later(); } }, "← Matrix"),
     filterBox("Search rules ( / )", (text) => { matrix.text = text; filterMatrix(); }),
-    onlyChip("broken", "broken somewhere"), onlyChip("differs", "not the same everywhere"),
+    onlyChip("broken", "failed somewhere"), onlyChip("differs", "differs between columns"),
     h("span", { id: "matrix-count", class: "soft", role: "status" }),
     h("span", { class: "legend soft" }, ORDER.filter((one) => used.has(one)).map((one) => h("span", {}, h("i", { class: "mark " + one }, OUTCOMES[one][0]), " " + OUTCOMES[one][1]))));
   filterMatrix();

@@ -40,7 +40,7 @@ function filterResults(keep) {
   byId("result-count").textContent = `${count(chosenEntries.length)} of ${count(entries.length)}`;
   const at = keep === undefined ? -1 : chosenEntries.findIndex((entry) => entry.number === keep);
   resultList.show(chosenEntries.length, at);
-  if (!chosenEntries.length) byId("result-detail").replaceChildren(h("p", { class: "soft empty" }, "Nothing matches. Esc clears the filters."));
+  if (!chosenEntries.length) byId("result-detail").replaceChildren(h("p", { class: "soft empty" }, "No results match. Press Esc to clear the filters."));
   else if (at < 0 && !narrow()) resultList.choose(0, true), showEntry(byId("result-detail"), chosenEntries[0]);
 }
 

@@ -113,6 +113,17 @@ function indented(text) {
   return out;
 }
 
+// What every stateless request says of its client is one line; "As sent" shows it.
+function withoutBoilerplate(text) {
+  const lines = text.split("\n");
+  const from = lines.findIndex((line, i) => /^ *"_meta": \{$/.test(line) && /^ *"io\.modelcontextprotocol\//.test(lines[i + 1] || ""));
+  if (from < 0) return text;
+  const margin = /^ */.exec(lines[from])[0];
+  const to = lines.findIndex((line, i) => i > from && line.startsWith(margin + "}"));
+  if (to < 0) return text;
+  return [...lines.slice(0, from), lines[from] + "…" + lines[to].trim(), ...lines.slice(to + 1)].join("\n");
+}
+
 const looksLikeJson = (text) => /^\s*[[{]/.test(text) && text.length <= 400000;
 
 function copyButton(text, label) {
@@ -146,7 +157,8 @@ function longText(text, options) {
   const body = h("pre", { class: "peer" });
   const tools = h("div", { class: "texttools" });
   let shown = 0;
-  let source = json ? indented(text) : text;
+  const pretty = () => ((options || {}).folded ? withoutBoilerplate(indented(text)) : indented(text));
+  let source = json ? pretty() : text;
   const more = h("button", { type: "button", class: "small", onclick: () => grow(shown * 4) });
   function grow(by) {
     const end = Math.min(source.length, shown + by);
@@ -156,7 +168,7 @@ function longText(text, options) {
     more.textContent = `Show more (${count(shown)} of ${count(source.length)} characters)`;
   }
   function restart(raw) {
-    source = raw ? text : indented(text);
+    source = raw ? text : pretty();
     body.replaceChildren();
     shown = 0;
     grow(STEP);
