@@ -250,10 +250,7 @@ def test_the_table_names_the_class_the_reason_and_what_to_do() -> None:
     assert "isError: no such thing" in done.out
     assert "crashed" in done.out
     assert "skipped" in done.out
-    assert (
-        "score 33% (1 of 3 passed): 1 returned an error, 1 crashed, 1 skipped"
-        in done.out
-    )
+    assert "score 33% (1 of 3 passed): 1 returned an error, 1 crashed, 1 skipped" in done.out
     assert "isError: true" in done.out.partition("Next steps:")[2]
 
 

@@ -1,4 +1,4 @@
-"""Who publishes mcptest is not known yet: one placeholder stands for it, which one variable fills."""
+"""Who publishes mcptest is not known yet: one variable fills the placeholder for it."""
 
 from __future__ import annotations
 

@@ -106,7 +106,9 @@ def tell_written(arguments: argparse.Namespace, stream: TextIO | None = None) ->
         return
     names = [str(path) for path in getattr(arguments, "written", ())]
     kept = (
-        None if getattr(arguments, "captures_lent", False) else getattr(arguments, "save_capture", None)
+        None
+        if getattr(arguments, "captures_lent", False)
+        else getattr(arguments, "save_capture", None)
     )
     if isinstance(kept, Path) and kept.is_dir():
         names.append(f"captures in {kept}")

@@ -320,7 +320,9 @@ def min_grade_gate(wanted: str, judgement: Judgement) -> GateResult:
     """`--min-grade`: the letter must be this one or a better one."""
     grade = judgement.grade
     if grade is None:
-        return GateResult("min_grade", False, f"required {wanted}, but only some rules were selected")
+        return GateResult(
+            "min_grade", False, f"required {wanted}, but only some rules were selected"
+        )
     detail = f"{graded_in_words(grade)}, required {wanted}"
     passed = bool(grade.letter) and rank(grade.letter) <= rank(wanted)
     return GateResult("min_grade", passed, detail, () if passed else grade.caps)
