@@ -83,7 +83,7 @@ def test_an_interrupt_leaves_whole_lines_and_no_display(
         assert told.startswith("\u2717 fails at once")
         assert last == "mcptest: interrupted"
         assert not any(rest)
-        assert "interrupted: only what had finished" in run.out
+        assert "interrupted: only finished tests" in run.out
 
 
 def test_a_terminal_in_ci_sees_plain_lines_only(tmp_path: Path, patience: Patience) -> None:

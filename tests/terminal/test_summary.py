@@ -28,10 +28,10 @@ def test_a_long_report_ends_in_what_was_slow_and_what_failed() -> None:
         "failed:\n"
         f"  {SUM.name}  evals/math.yaml:14\n"
         "    expected exact match:\n"
-        "    mcptest run evals/math.yaml -k 'get-sum adds two numbers'\n"
+        "    repeat: mcptest run evals/math.yaml -k 'get-sum adds two numbers'\n"
         f"  {CRASH.name}  evals/echo.yaml:3\n"
         f"    {CRASH.detail}\n"
-        "    mcptest run evals/echo.yaml\n"
+        "    repeat: mcptest run evals/echo.yaml\n"
         "\n"
         "32 tests, 30 passed, 2 failed in 1.5s\n"
     )
@@ -55,7 +55,7 @@ def test_quiet_says_what_failed_and_the_counts() -> None:
         "failed:\n"
         f"  {CRASH.name}  evals/echo.yaml:3\n"
         f"    {CRASH.detail}\n"
-        "    mcptest run evals/echo.yaml\n"
+        "    repeat: mcptest run evals/echo.yaml\n"
         "\n"
         "2 tests, 1 passed, 1 failed in 9.0s\n"
     )
