@@ -39,6 +39,12 @@ def test_json_on_stdout_that_is_no_message_is_noise(noise: str, tmp_path: Path) 
     assert later == {"STDIO-001"}
 
 
+def test_an_error_with_an_id_that_nobody_used_is_an_answer_to_nothing(tmp_path: Path) -> None:
+    now, later = failing(tmp_path, shlex.join([*SERVER, "stray-error"]))
+    assert now == {"MSG-006"}
+    assert later == {"MSG-006"}
+
+
 @pytest.mark.parametrize("body", ACCEPTED)
 def test_a_body_below_a_202_is_the_fault_of_the_202(body: str, tmp_path: Path) -> None:
     with malformed_http(body) as url:

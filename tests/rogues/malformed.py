@@ -152,6 +152,8 @@ NOISE = {
     "text-line": b'"ready"',
 }
 """What such a server writes to stdout before its first answer."""
+STRAY = b'{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request"}}'
+"""The same as `stray-error`: an error with an id that nobody used."""
 ACCEPTED = {"null-202": b"null", "text-202": b'"Accepted"', "object-202": b'{"status":"ok"}'}
 """What stands below the 202 of such a server."""
 
@@ -286,7 +288,7 @@ def react(fault: str, method: str = "tools/call") -> Callable[[str, object, byte
 
 def main() -> None:
     fault, method = sys.argv[1], (sys.argv[2:] or ["tools/call"])[0]
-    noise = NOISE.get(fault, b"")
+    noise = STRAY if fault == "stray-error" else NOISE.get(fault, b"")
     late = b""
     out = sys.stdout.buffer
     for line in sys.stdin.buffer:
