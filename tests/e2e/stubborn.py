@@ -6,6 +6,7 @@ each word says.
     stateless                      speaks 2026-07-28 and nothing else; otherwise the handshake
     deaf-to-eof, deaf-to-signals   stays, whatever it is told politely
     leaves-with=N                  ends with this code when it gets SIGTERM, SIGINT or SIGHUP
+    farewell                       says so in a line on stdout when it gets one of them, and ends
     grandchild                     starts a process in a session of its own, which is deaf
     flood                          writes notifications without end, from the first call on, as long
                                    as somebody reads them
@@ -83,6 +84,11 @@ def leave(code: int) -> Any:
     return lambda number, frame: os._exit(code)
 
 
+def say_farewell(number: int, frame: object) -> None:
+    write(b"Terminated, good bye\n")
+    os._exit(0)
+
+
 def answer_to(request: dict[str, Any], *, stateless: bool = False) -> bytes:
     """The whole answer to a request."""
     method, known = request["method"], dict(RESULTS)
@@ -147,6 +153,9 @@ def answer_call(line: bytes) -> None:
 def main() -> None:
     pids = [os.getpid()]
     for word in WORDS:
+        if word == "farewell":
+            for number in POLITE:
+                signal.signal(number, say_farewell)
         if word == "deaf-to-signals" or word.startswith("leaves-with="):
             code = word.partition("=")[2]
             for number in POLITE:

@@ -64,6 +64,17 @@ def test_half_an_answer_that_we_cut_breaks_no_rule(tmp_path: Path, ends_by: str,
 
 
 @ERAS
+@pytest.mark.parametrize("before", ["hangs", "half"])
+def test_what_a_server_says_after_our_signal_breaks_no_rule(
+    tmp_path: Path, before: str, era: str
+) -> None:
+    capture = recorded(tmp_path, before, "deaf-to-eof", "farewell", era)
+    assert failed_rules(capture) == set()
+    late = [each["kind"] for each in records_of(capture) if "good bye" in json.dumps(each)]
+    assert late == ["leftover"]
+
+
+@ERAS
 @pytest.mark.parametrize(
     ("words", "rules"),
     [
@@ -99,7 +110,7 @@ def test_no_command_blames_a_server_for_what_it_cut_off(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("suite.yaml").write_text(TESTS)
-    server = Stubborn(tmp_path, "half", "deaf-to-eof", era)
+    server = Stubborn(tmp_path, "half", "deaf-to-eof", "farewell", era)
     pace = PACE[:2] if command[0] == "snapshot" else PACE
     done = mcptest(*command, *pace, "--no-color", "--", *server.command)
     assert server.processes, done.said

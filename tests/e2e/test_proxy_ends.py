@@ -141,6 +141,18 @@ def test_a_signal_reaches_the_server_and_its_exit_is_ours(
     assert session.exit["after"] == "terminate"
 
 
+def test_what_a_server_says_after_the_signal_is_passed_on_and_not_judged(
+    start: Start, command: str
+) -> None:
+    session = start(command, "hangs", "farewell")
+    session.call_and_wait_until_it_stands_still()
+    session.process.send_signal(signal.SIGTERM)
+    assert session.ends() == 0, session.said
+    assert b"good bye" in session.said[0]
+    late = [each["kind"] for each in session.records if "good bye" in json.dumps(each)]
+    assert late == ["leftover"]
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("words", [("hangs",), ("half",), ("flood",), ("hangs", "grandchild")])
 def test_a_deaf_server_is_killed_soon_after_the_signal_that_it_ignored(
