@@ -128,12 +128,16 @@ def wait_until(condition: Any, what: str) -> Any:
     raise AssertionError(f"never came: {what}")
 
 
+class WaitsForEver(BaseException):
+    """No error of the system, and none of ours: whoever handles those would hide it."""
+
+
 @contextlib.contextmanager
 def ended_after(seconds: int) -> Iterator[None]:
     """What waits for ever in this process fails, and holds up nobody."""
 
     def give_up(*_: object) -> None:
-        raise TimeoutError("it waits for ever")
+        raise WaitsForEver(f"for more than {seconds} s")
 
     signal.signal(signal.SIGALRM, give_up)
     signal.alarm(seconds)
