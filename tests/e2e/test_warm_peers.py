@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driving import BOUND, is_alive, wait_until
-from tests.peers.warm_peers import warm_peer
+from tests.peers.warm_peers import ROOT, warm_peer
 
 PROGRAM = """
 import os, signal, sys, time
@@ -85,3 +86,31 @@ def test_it_does_not_outlive_its_launcher(program: str, tmp_path: Path) -> None:
     process.kill()
     process.communicate(timeout=BOUND)
     wait_until(lambda: not is_alive(pid), "its end")
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="peers are started anew")
+def test_the_warm_process_is_shared_and_ends_with_the_last_who_uses_it(tmp_path: Path) -> None:
+    program = (
+        "from tests.peers.warm_peers import warm_peer\n"
+        "print(warm_peer('program')[4], flush=True)\n"
+        "input()"
+    )
+    env = {**os.environ, "TMPDIR": str(tmp_path), "PYTEST_XDIST_TESTRUNUID": "shared"}
+    path = tmp_path / "mcptest-peers-shared" / "socket"
+    with contextlib.ExitStack() as opened:
+        users = []
+        for _ in range(2):
+            user = subprocess.Popen(
+                [sys.executable, "-c", program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=env,
+                cwd=ROOT,
+            )
+            users.append(opened.enter_context(user))
+            assert user.stdout is not None
+            assert user.stdout.readline().decode() == f"{path}\n"
+        users[0].communicate(b"\n")
+        assert path.exists()
+        users[1].communicate(b"\n")
+    wait_until(lambda: not path.parent.exists(), "its end")

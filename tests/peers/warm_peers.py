@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import marshal
@@ -23,15 +24,29 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+WORKERS = 0
+"""What each worker has open for writing: it is at its end when there is none."""
 LAUNCHER = Path(__file__).with_name("launch_warm.py")
 LIBRARIES = (
     *("anyio._backends._asyncio", "mcp.client.stdio", "mcp.server.mcpserver", "mcp_server_time"),
     *("fastmcp.client.transports", "fastmcp.server.server"),
 )
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Held while the process is started, and while it looks whether the last worker is gone."""
+    lock = os.open(folder.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 # -- on the side of the tests ------------------------------------------------------------------
@@ -47,26 +62,26 @@ def warm_peer(*command: str) -> tuple[str, ...]:
 
 @cache
 def _warm_process() -> str:
-    """Where it listens, as long as the tests run."""
-    folder = tempfile.mkdtemp(prefix="mcptest-peers-")
-    path = f"{folder}/socket"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.peers.warm_peers", path],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-
-    def end() -> None:
-        process.communicate()
-        shutil.rmtree(folder)
-
-    atexit.register(end)
-    assert process.stdout.readline() == b"ready\n", "the warm process of the peers did not start"
-    return path
+    """Where it listens. All workers of a run share one, which ends when the last of them has."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or os.urandom(16).hex()
+    folder = Path(tempfile.gettempdir(), f"mcptest-peers-{run}")
+    workers = folder / "workers"
+    with _locked(folder):
+        if not folder.exists():
+            folder.mkdir(mode=0o700)
+            os.mkfifo(workers)
+            watched = os.open(workers, os.O_RDONLY | os.O_NONBLOCK)
+            subprocess.run(
+                [sys.executable, "-m", "tests.peers.warm_peers", str(folder)],
+                cwd=ROOT,
+                stdin=watched,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+                check=True,
+            )
+            os.close(watched)
+        os.open(workers, os.O_WRONLY | os.O_NONBLOCK)  # as long as this worker lives
+    return str(folder / "socket")
 
 
 # -- on the other side -------------------------------------------------------------------------
@@ -75,12 +90,13 @@ def _warm_process() -> str:
 class WarmProcess:
     """Forks for every launcher that comes, and tells each how its program ended."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._selector = selectors.DefaultSelector()
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(path)
+        self._listener.bind(str(folder / "socket"))
         self._listener.listen(128)
-        self._selector.register(sys.stdin, selectors.EVENT_READ, self._end)
+        self._selector.register(WORKERS, selectors.EVENT_READ, self._end)
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
         self._running: dict[int, socket.socket] = {}
 
@@ -92,10 +108,13 @@ class WarmProcess:
                     return list(words)
 
     def _end(self) -> None:
-        """The tests are over."""
-        for pid in self._running:
-            _kill(pid)
-        os._exit(0)
+        """The tests are over, unless a worker came meanwhile."""
+        with _locked(self._folder), contextlib.suppress(BlockingIOError):
+            os.read(WORKERS, 1)
+            for pid in self._running:
+                _kill(pid)
+            shutil.rmtree(self._folder)
+            os._exit(0)
 
     def _accept(self) -> list[str] | None:
         link, _ = self._listener.accept()
@@ -184,7 +203,7 @@ if __name__ == "__main__":
     assert threading.active_count() == 1
     gc.collect()
     gc.freeze()
-    warm = WarmProcess(sys.argv[1])
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
+    warm = WarmProcess(Path(sys.argv[1]))
+    if os.fork():
+        os._exit(0)  # who started us knows that it listens
     _run(warm.serve())
