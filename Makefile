@@ -41,7 +41,7 @@ test: $(VENV)/.installed-dev $(NPM_PEERS)/node_modules/.installed ruff
 	@$(MAKE) --no-print-directory --jobs 2 types everything
 
 rooms:
-	$(BIN)/python -m pytest -n auto -q $(addprefix tests/,$(ROOMS))
+	$(BIN)/python -m pytest -n logical -q $(addprefix tests/,$(ROOMS))
 
 everything:
 	@$(BIN)/python -m compileall -q src tests benchmarks  # thousands of processes are started: once is enough

@@ -59,13 +59,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Four for each processor and two more: a test mostly waits for a process to speak or to end.
 
     Three left two processors idle for a fifth of the time. Each worker takes 0.4 GB of memory, and
-    5 s of a processor before its first test.
+    5 s of a processor before its first test. Tests of single rooms compute and hardly wait: with
+    `-n logical` there are two for each processor.
     """
-    return 4 * (os.cpu_count() or 1) + 2
+    processors = os.cpu_count() or 1
+    return 2 * processors if config.option.numprocesses == "logical" else 4 * processors + 2
 
 
 def pytest_configure() -> None:
