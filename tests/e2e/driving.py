@@ -21,6 +21,8 @@ from tests.e2e.warm_command import warm_command
 
 BOUND = 240.0
 """Longest wait for anything, also on a busy machine."""
+START = ("--startup-timeout", "60s")
+"""For what is about a call: a busy machine may take its time until there is a server to call."""
 AWKWARD = Path(__file__).with_name("awkward.py")
 PEERS = Path(__file__).parent.parent / "peers"
 NPM = PEERS / "npm" / "node_modules" / "@modelcontextprotocol"

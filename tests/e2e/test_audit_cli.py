@@ -19,6 +19,7 @@ from tests.e2e.driving import (
     NPM,
     PEERS,
     PYTHON_SDK,
+    START,
     Done,
     free_port,
     is_alive,
@@ -33,7 +34,7 @@ EXPLORED = (sys.executable, "-I", "-S", str(Path(__file__).with_name("explored.p
 
 def audit(*options: str, words: tuple[str, ...] = (), **more: Any) -> Done:
     """An audit of the explored server that was told these words."""
-    return mcptest("audit", "--timeout", "2s", *options, "--", *EXPLORED, *words, **more)
+    return mcptest("audit", "--timeout", "2s", *START, *options, "--", *EXPLORED, *words, **more)
 
 
 def report_of(*options: str, words: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -53,9 +54,7 @@ def result_of(report: dict[str, Any], name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole() -> dict[str, Any]:
-    return report_of(
-        "--timeout", "500ms", "--startup-timeout", "30s", words=("prompts", "resources")
-    )
+    return report_of("--timeout", "500ms", words=("prompts", "resources"))
 
 
 def test_each_tool_is_classified_and_a_crash_costs_only_its_own_verdict(

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.driving import BOUND, mcptest, records_of, wait_until
+from tests.e2e.driving import BOUND, START, mcptest, records_of, wait_until
 from tests.e2e.legacy_sse_server import event, served_over_sse
 from tests.e2e.stubborn import answer_to
 from tests.e2e.stubborn_servers import Stubborn
 
 BLAMES = ("STDIO-001", "STDIO-003", "MSG-001", "MSG-002", "MSG-009", "banner", "by itself")
-PACE = ("--timeout", "2s", "--startup-timeout", "30s")
+PACE = ("--timeout", "2s", *START)
 """A slow machine is no reason to give up before the call."""
 TESTS = """
 tests:

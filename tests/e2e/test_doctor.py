@@ -16,7 +16,7 @@ from mcptest.commands.doctor.run import examine
 from mcptest.core.revision import Revision
 from mcptest.probe.compliance.site import Order
 from mcptest.transport.target import Target
-from tests.e2e.driving import NPM, PYTHON_SDK, Done, free_port, listening, mcptest
+from tests.e2e.driving import NPM, PYTHON_SDK, START, Done, free_port, listening, mcptest
 from tests.peers.warm_peers import warm_peer
 from tests.rogues.gallery import CASES, command
 from tests.safety import hostile
@@ -287,7 +287,8 @@ ROGUES = (
 @pytest.mark.parametrize(("name", "code", "phrase"), ROGUES, ids=[one[0] for one in ROGUES])
 def test_a_hostile_server_ends_in_a_named_outcome(name: str, code: int, phrase: str) -> None:
     case = next(case for case in CASES if case.name == name)
-    done = mcptest("doctor", "--to", E, "--timeout", "2s", "--", *command(case))
+    start = () if name == "never-answers" else START
+    done = mcptest("doctor", "--to", E, "--timeout", "2s", *start, "--", *command(case))
     assert done.code == code, done.said
     assert phrase in done.said
     assert "internal error" not in done.err
@@ -295,7 +296,9 @@ def test_a_hostile_server_ends_in_a_named_outcome(name: str, code: int, phrase: 
 
 def test_a_call_that_is_not_answered_is_no_clean_bill() -> None:
     server = (sys.executable, "-I", "-S", str(Path(hostile.__file__)), "call-never-answered")
-    done = mcptest("doctor", "--to", "2026-07-28", "--timeout", "1s", "--json", "--", *server)
+    done = mcptest(
+        "doctor", "--to", "2026-07-28", "--timeout", "1s", *START, "--json", "--", *server
+    )
     report = json.loads(done.out)
     assert done.code == 1
     assert "tools/call was not answered" in report["notes"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.driving import BOUND, Done
+from tests.e2e.driving import BOUND, START, Done
 
 FLOODING = (sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "rogues" / "flooding.py"))
 MOST_MEGABYTES = 150
@@ -31,8 +31,6 @@ print(re.search(r"VmHWM:\\s*(\\d+) kB", status)[1], file=sys.stderr)
 sys.exit(code)
 """
 TIMEOUT = ("--timeout", "2s")
-START = ("--startup-timeout", "60s")
-"""For what is about a call: a busy machine may take its time until there is a server to call."""
 PATIENCE = ("--timeout", "3m")
 """For an answer that does come: how fast the flood before it is read is a matter of the machine."""
 REPORTS = ("--html", "r.html", "--json-file", "r.json")

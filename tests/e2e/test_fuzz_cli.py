@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.driving import NPM, Done, mcptest
+from tests.e2e.driving import NPM, START, Done, mcptest
 
 FUZZED = (sys.executable, "-I", "-S", str(Path(__file__).with_name("fuzzed.py")))
 EXPLORED = (sys.executable, "-I", "-S", str(Path(__file__).with_name("explored.py")))
 
 
 def fuzz(*options: str, server: tuple[str, ...] = FUZZED, **more: Any) -> Done:
-    return mcptest("fuzz", "--timeout", "1s", "--seed", "8", *options, "--", *server, **more)
+    return mcptest(
+        "fuzz", "--timeout", "1s", *START, "--seed", "8", *options, "--", *server, **more
+    )
 
 
 def report_of(*options: str, server: tuple[str, ...] = FUZZED) -> dict[str, Any]:

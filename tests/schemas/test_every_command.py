@@ -12,7 +12,7 @@ import pytest
 
 from mcptest.commands.schema.cli import schema_named
 from mcptest.report.json_schemas import NAMES
-from tests.e2e.driving import mcptest, record
+from tests.e2e.driving import START, mcptest, record
 from tests.schemas.mixed_run import FORMS, report_of
 from tests.schemas.validators import (
     read_code_quality,
@@ -27,11 +27,11 @@ FILES = ("--json-file", "--junit", "--markdown", "--sarif", "--code-quality", "-
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "examples" / "quickstart.yaml")
 COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "audit": (("audit", "--timeout", "2s"), ("steady", "dies", "wrong")),
+    "audit": (("audit", "--timeout", "2s", *START), ("steady", "dies", "wrong")),
     "lint": (("lint",), ("steady",)),
-    "fuzz": (("fuzz", "--runs", "4", "--timeout", "2s"), ("steady", "dies")),
+    "fuzz": (("fuzz", "--runs", "4", "--timeout", "2s", *START), ("steady", "dies")),
     "property": (
-        ("property", "--examples", "3", "--property", "arguments", "--timeout", "2s"),
+        ("property", "--examples", "3", "--property", "arguments", "--timeout", "2s", *START),
         ("steady", "wrong"),
     ),
     "compliance": (("compliance", "run"), ("steady", "wrong")),
