@@ -76,7 +76,7 @@ def test_a_page_says_what_must_hold_before_anything_is_expected(
     assert "Tested only if: the server declares prompts" in out
     assert (
         'Judged only if: result.messages[*].content.type contains "image" '
-        "(otherwise not observed: the prompt gave no image)" in out
+        "(otherwise not observed: the prompt has no image)" in out
     )
 
 

@@ -147,6 +147,21 @@ def conformance(*results: ScenarioResult, **more: Any) -> ConformanceReport:
 ALL = (GOOD, BAD, WARNED, UNSEEN)
 
 
+def test_scenarios_that_fail_for_one_cause_name_it_once() -> None:
+    why = "the client sent nothing; its stderr ends: FileNotFoundError: config.json"
+    names = ("initialize", "tools_call", "sse-retry")
+    report = conformance(*(scenario(one, cause=why, stderr="config.json") for one in names))
+    text = "\n".join(report.lines(Style()))
+    assert text.count("the client sent nothing") == 1
+    assert text.count("config.json") == text.split("tools_call")[0].count("config.json")
+    assert text.count("same cause as initialize") == 2
+    assert text.count("repeat") == 1
+    markdown = "\n".join(report.markdown_lines())
+    assert markdown.count("the client sent nothing") == 1
+    assert markdown.count("same cause as <code>initialize</code>") == 2
+    assert "\n".join(report.lines(Style(verbose=True))).count("the client sent nothing") == 3
+
+
 def test_a_failing_check_points_to_the_page_of_its_requirement() -> None:
     failed, warned = results_of(conformance(*ALL).as_problems())
     assert (failed["ruleId"], failed["level"]) == ("b", "error")

@@ -63,6 +63,17 @@ def test_a_failure_shows_its_detail_and_its_proof() -> None:
         assert f"      {label + ':':<10}{value}\n" in text
 
 
+def test_stderr_that_the_detail_has_already_is_not_shown_twice() -> None:
+    told = "the server exited with code 1\n  stderr: Traceback:\n  stderr: ValueError: no"
+    proof = Proof(stderr=("Traceback:", "ValueError: no"))
+    crashed = msgspec.structs.replace(CRASH, detail=told, failures=(), proof=proof)
+    assert (
+        render(msgspec.structs.replace(RUN, results=(crashed,)), PLAIN).count("ValueError: no") == 1
+    )
+    more = msgspec.structs.replace(crashed, proof=Proof(stderr=(*proof.stderr, "and more")))
+    assert "stderr:   Traceback:" in render(msgspec.structs.replace(RUN, results=(more,)), PLAIN)
+
+
 def test_a_skipped_test_says_why() -> None:
     assert "      GITHUB_TOKEN is not set\n" in render(RUN, PLAIN)
 

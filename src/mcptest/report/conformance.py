@@ -112,9 +112,10 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
             why = why_revision(self.results[0].revision, self.revision_reason)
             yield style.paint(why, "dim")
         yield ""
+        told: dict[str, str] = {}
         for result in self.results:
             if not style.quiet or result.failed or result.warned:
-                yield from _scenario(result, self, page)
+                yield from _scenario(result, self, page, told)
         yield from _untestable(self.results, page)
         if self.compared is not None:
             yield from page.heading("Expected failures")
@@ -182,12 +183,14 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
             numbers = (*(counts[status] for status in columns), unseen)
             cells = (mark, name, result.revision.value, code(result.transport), *map(str, numbers))
             yield f"| {' | '.join(cells)} |"
+        told: dict[str, str] = {}
         for result in self.results:
             if not (result.failed or result.warned):
                 continue
             yield from ("", f"### {code(result.scenario)}", "")
-            for why in filter(None, (result.cause, result.unreached)):
-                yield f"- {code(why)}"
+            why, first = _cause(result, told, result.scenario)
+            if why:
+                yield f"- {code(why)}" if first else f"- same cause as {code(told[why])}"
             for check in result.told:
                 word = check.status.value.lower()
                 said = code(check.message or check.description, 600)
@@ -250,7 +253,18 @@ def _tally(checks: Iterable[CheckResult]) -> str:
     return ", ".join(f"{counts[one]} {word}" for one, word in _TALLY.items() if counts[one])
 
 
-def _scenario(result: ScenarioResult, report: ConformanceReport, page: TextPage) -> Iterator[str]:
+def _cause(result: ScenarioResult, told: dict[str, str], name: str) -> tuple[str, bool]:
+    """Why a scenario could not be judged, and whether no earlier one has the same cause.
+
+    `told`: the first scenario with each cause.
+    """
+    why = "; ".join(filter(None, (result.cause, result.unreached)))
+    return why, told.setdefault(why, name) == name
+
+
+def _scenario(
+    result: ScenarioResult, report: ConformanceReport, page: TextPage, told: dict[str, str]
+) -> Iterator[str]:
     unseen = page.paint("-", "dim")
     marks = {"failed": page.cross, "warned": page.warning, "passed": page.tick}
     mark = marks.get(report.outcome(result), unseen)
@@ -261,8 +275,12 @@ def _scenario(result: ScenarioResult, report: ConformanceReport, page: TextPage)
     took = duration(round(result.duration_ms))
     name = f"{result.scenario}{where}"
     yield f"{mark} {name:<50} {page.paint(f'{tally}  {took}{uncounted}', 'dim')}".rstrip()
-    for why in filter(None, (result.cause, result.unreached)):
+    why, first = _cause(result, told, name)
+    is_new = bool(why) and (first or page.verbose)
+    if is_new:
         yield from page.prose(show(why, 1_000), 4, "red")
+    elif why:
+        yield from page.prose(f"same cause as {told[why]}", 4, "dim")
     rows = (
         [check for check in result.checks if check.status.is_bad] if page.verbose else result.told
     )
@@ -272,9 +290,11 @@ def _scenario(result: ScenarioResult, report: ConformanceReport, page: TextPage)
     if len(rows) > len(shown):
         more = f"and {len(rows) - len(shown)} more; --verbose shows all"
         yield from page.prose(more, 4, "dim")
-    if rows or result.cause or result.unreached:
+    if rows or is_new:
         telling = [line for line in result.stderr.splitlines() if any(map(str.isalpha, line))]
-        said = telling[-1].strip() if telling and not result.unreached else ""
+        said = (
+            telling[-1].strip() if telling and (is_new or not why) and not result.unreached else ""
+        )
         facts = {
             "stderr": show(said, 200),
             "capture": show(result.capture, 300),
