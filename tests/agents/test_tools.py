@@ -337,7 +337,7 @@ def test_a_suite_is_written_only_where_it_may_be(runner: Agent, root: Path) -> N
     write = {"path": "evals/new.yaml", "text": SUITE}
     assert outcome(runner.use("write_suite", write)) == {"path": "evals/new.yaml"}
     assert (root / "evals" / "new.yaml").read_text() == SUITE
-    assert "exists already" in refused(runner.use("write_suite", write))
+    assert "already exists" in refused(runner.use("write_suite", write))
     again = {**write, "text": SUITE + "# again\n", "replace": True}
     outcome(runner.use("write_suite", again))
     assert (root / "evals" / "new.yaml").read_text().endswith("# again\n")

@@ -133,7 +133,7 @@ def test_those_that_look_do_not_wait_for_each_other(kept: Path) -> None:
 def test_nobody_comes_in_while_someone_writes(update: bool, kept: Path) -> None:
     with (
         opened(kept, update=True),
-        pytest.raises(UsageError, match=r"another mcptest is at work on .*snapshots"),
+        pytest.raises(UsageError, match=r"another mcptest is using .*snapshots"),
     ):
         opened(kept, update=update)
 

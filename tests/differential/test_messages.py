@@ -95,8 +95,8 @@ def in_our_words(said: Said) -> Said:
 def without_code(said: Said) -> Said:
     """mcp-assert tells neither the code of a protocol error nor the bytes of a malformed answer."""
     detail = said.detail.partition(" (JSON-RPC error")[0]
-    ours = r"the answer is malformed: (unsupported content type: \w+) \(.*"
+    ours = r"the response is malformed: (unsupported content type: \w+) \(.*"
     detail = re.sub(ours, r"\1", detail)
     # ours says which item it is, and what it is instead
-    ours = r"the answer is malformed: result\.(content)(?:\[\d+\])? is .*, not (an \w+):.*"
+    ours = r"the response is malformed: result\.(content)(?:\[\d+\])? is .*, not (an \w+):.*"
     return Said(said.status, re.sub(ours, r"\1 is not \2", detail))

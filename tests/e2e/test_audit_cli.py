@@ -89,7 +89,7 @@ def test_what_is_broken_is_proven(whole: dict[str, Any]) -> None:
     assert "-32603" in internal["received"]
     assert "--tool internal" in internal["repeat"]
     assert result_of(whole, "leave")["stderr"] == ["Traceback: out of memory"]
-    assert "it answered, and then" in result_of(whole, "leave_later")["detail"]
+    assert "it answered, but then" in result_of(whole, "leave_later")["detail"]
 
 
 def test_prompts_and_resources_are_audited_too(whole: dict[str, Any]) -> None:
@@ -132,11 +132,11 @@ def test_a_change_that_only_another_tool_shows_is_held_against_the_liar() -> Non
     report = report_of(words=("only=echo,scribble,tally",))
     (claim,) = result_of(report, "scribble")["claims"]
     assert claim["holds"] is False
-    assert claim["detail"] == "two calls changed the answer of tally"
+    assert claim["detail"] == "two calls changed the response of tally"
     (honest,) = result_of(report, "echo")["claims"]
     assert honest["holds"] is True
     assert honest["detail"] == (
-        "nothing visible changed by two calls: the lists, the answers of 2 tools"
+        "two calls changed nothing visible: the lists, the responses of 2 tools"
     )
 
 
@@ -154,7 +154,7 @@ def test_an_answer_that_moves_on_now_and_then_is_held_against_nobody() -> None:
 def test_where_nothing_is_visible_nothing_is_claimed() -> None:
     report = report_of(words=("only=echo",))
     (claim,) = result_of(report, "echo")["claims"]
-    assert (claim["holds"], claim["detail"]) == (None, "nothing of the server's state is visible")
+    assert (claim["holds"], claim["detail"]) == (None, "the server has no visible state")
 
 
 def test_answers_errors_and_crashes_are_told_apart() -> None:

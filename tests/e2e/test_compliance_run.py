@@ -160,7 +160,7 @@ def test_secrets_of_the_environment_are_not_shown(tmp_path: Path) -> None:
     ("argv", "told"),
     [
         ((), "no server is named"),
-        (("--server", "demo", "--rule", "PROTO-222"), "there is no rule PROTO-222"),
+        (("--server", "demo", "--rule", "PROTO-222"), "unknown rule PROTO-222"),
         (("--server", "demo", *OLD, "--rule", "PROTO-010"), "v2025-11-25 has no rule PROTO-010"),
         (("--server", "demo", "--rule", "PROTO-002"), "name the revision that has it"),
         (("--server", "demo", "--map", "slow=x"), "unknown fixture slow"),
@@ -299,7 +299,7 @@ def test_an_unknown_rule_is_exit_2_with_its_place_and_what_was_meant(tmp_path: P
     path = suite(tmp_path, "compliance:\n  - name: PROTO-002\n  - name: PROTO-202\n")
     done = judge("--from-suite", path)
     assert done.code == 2, done.said
-    assert f"{path}:4:5: there is no rule PROTO-202" in done.err
+    assert f"{path}:4:5: unknown rule PROTO-202" in done.err
     assert "did you mean PROTO-" in done.err
 
 

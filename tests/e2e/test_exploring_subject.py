@@ -117,8 +117,8 @@ def test_a_server_that_does_not_come_back_is_given_up(tmp_path: Path) -> None:
     with Subject(target, revision=Revision.V2025_11_25, startup=10) as subject:
         subject.call("leave", {})
         details = [subject.call("echo", {"text": "a"}).detail for _ in range(3)]
-    assert "did not come back: " in details[0]
-    assert details[2] == "the server is gone and did not come back"
+    assert "did not restart: " in details[0]
+    assert details[2] == "the server exited and did not restart"
 
 
 def test_the_demo_is_offered_in_full() -> None:

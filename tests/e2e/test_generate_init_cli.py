@@ -135,7 +135,7 @@ def test_a_test_that_was_seen_to_end_in_an_error_says_so(tmp_path: Path) -> None
     mcptest("init", str(folder), "--", *EXPLORED, "only=complain")
     written = (folder / "complain.yaml").read_text()
     assert "is_error: true" in written
-    assert "# the input is made up, and is answered with an error: no such thing" in written
+    assert "# the input is generated and gets an error: no such thing" in written
 
 
 def test_a_fault_that_no_test_looks_for_is_not_called_a_failing_test(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ SAYS_OF_AN_OUTPUT = {
     "compliance": (1, "the outputSchema of 'bomb' " + UNCHECKED),
     "doctor": (1, "schemas that can't be checked: bomb.outputSchema: "),
     "fleet": (1, "the outputSchema of 'bomb' " + UNCHECKED),
-    "snapshot": (0, "its own expectation does not hold: output_schema: " + ANSWER),
+    "snapshot": (0, "its own expectation fails: output_schema: " + ANSWER),
     "run": (1, "output_schema: " + ANSWER),
     "fuzz": (0, ""),
     "property": (0, ""),

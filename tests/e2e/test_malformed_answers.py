@@ -283,7 +283,7 @@ def test_init_makes_no_golden_file_of_an_answer_that_is_refused(tmp_path: Path) 
     for name in malformed.OVER_HTTP:
         refused = table[name].verdict in {REFUSED, NONE}
         assert (f"tool '{name}' is broken: its test will fail" in done.out) == refused, name
-        assert (f"tool '{name}': its answer is doubtful" in done.out) == (
+        assert (f"tool '{name}': its response is doubtful" in done.out) == (
             table[name].verdict == WARNED
         ), name
         assert table[name].words in done.said, name

@@ -285,7 +285,7 @@ def test_a_revision_that_a_suite_names_is_why(tmp_path: Path) -> None:
     written = json.loads(suite.read_text())
     written["server"]["spec_version"] = OLD
     suite.write_text(json.dumps(written))
-    assert run_of(suite)[1] == [(OLD, "asked for by spec_version")]
+    assert run_of(suite)[1] == [(OLD, "requested with spec_version")]
 
 
 # -- the doctor ----------------------------------------------------------------------------

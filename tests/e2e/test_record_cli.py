@@ -354,7 +354,7 @@ def _killed_at_last(process: subprocess.Popen[bytes]) -> Iterator[None]:
         (["--server", "http://127.0.0.1:1/", "--header", "X y=1"], 2, "header"),
         (["--server", "demo", "--format", "yaml"], 2, "invalid choice"),
         (["--server", "demo", "--proxy", "--call", "x"], 2, "--call and --read don't go with it"),
-        (["--server", "demo", "--proxy", "--listen", "127.0.0.1:0"], 2, "for a server with a URL"),
+        (["--server", "demo", "--proxy", "--listen", "127.0.0.1:0"], 2, "need a server with a URL"),
     ],
 )
 def test_bad_input_is_one_clear_message_and_no_file(
@@ -410,7 +410,7 @@ def test_a_full_device_is_told_and_is_no_success(form: str, tmp_path: Path) -> N
     assert done.code == 1
     kept = list(tmp_path.iterdir())
     assert len(kept) == (form == "exchanges")
-    assert all(f"what was recorded is in {each}" in done.err for each in kept)
+    assert all(f"the recording is in {each}" in done.err for each in kept)
     assert "No space left on device" in done.err
     assert [*Path("/dev").glob(".full*"), *Path("/dev").glob("full.*")] == []
 

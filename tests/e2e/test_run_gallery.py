@@ -23,7 +23,7 @@ GROUPS = 2
 
 FAILS_ALL_THE_SAME = {
     "result-and-error": "to initialize is malformed: both result and error are present",
-    "no-jsonrpc-member": 'the answer is malformed: jsonrpc: "2.0" is missing',
+    "no-jsonrpc-member": 'the response is malformed: jsonrpc: "2.0" is missing',
 }
 CAUSES = {
     # what the transport says at the very end is told to someone who waits in another way
@@ -34,7 +34,7 @@ CAUSES = {
     "echoes-the-client": "to initialize within",
     "wrong-id": "it sent only a response with the unknown id 999",
     "id-as-string": "a string; the request has ",
-    "batch-where-none-belongs": "the answer is malformed: it stands in an array of messages",
+    "batch-where-none-belongs": "the response is malformed: it stands in an array of messages",
     "id-is-null": "it sent only a response with the unknown id null",
     "pretty-printed": "it is JSON over several lines",
     "content-length-framing": "it is framed by headers, as LSP messages are",

@@ -180,7 +180,7 @@ def test_a_hang_with_calls_in_flight_is_blamed_on_the_call_that_hangs(site: Site
     failed = [name for name, each in site.results(done).items() if each["status"] == "FAIL"]
     assert failed == ["t03"]
     notes = [each.get("note", "") for each in site.saved()["results"]]
-    assert "made again, alone" in notes[4]
+    assert "repeated alone" in notes[4]
 
 
 def test_the_order_of_the_report_is_that_of_the_suite_whoever_finishes_first(site: Site) -> None:
@@ -379,7 +379,7 @@ def test_tests_on_the_fixture_that_docker_mounts_run_one_after_the_other(
     )
     assert done.code == 0, done.said
     assert servers_that_overlap(site) == 0
-    assert any("on the fixture itself" in note for note in site.saved().get("notes", []))
+    assert any("use the fixture itself" in note for note in site.saved().get("notes", []))
 
 
 def test_docker_of_the_suite_wins_and_gets_a_copy_of_the_fixture(site: Site, docker: Path) -> None:

@@ -140,7 +140,7 @@ def test_the_list_names_the_lanes(folder: Folder) -> None:
 def test_a_name_that_does_not_exist_is_told_before_anything_runs(folder: Folder) -> None:
     done = folder.run(folder.suite(tests=[LOOK], compliance=[{"name": "PROTO-999"}]))
     assert done.code == 2
-    assert "there is no rule PROTO-999" in done.err
+    assert "unknown rule PROTO-999" in done.err
     assert done.out == ""
 
 

@@ -215,7 +215,7 @@ def test_a_variable_that_is_not_set_stops_the_run_before_it_begins(
     suite = site.suite(tests, server=server(env={"A": written}))
     done = site.run(suite)
     assert done.code == 2, done.said
-    assert "the variable ABSENT is not set, and server.env.A needs it" in done.err
+    assert "server.env.A needs the variable ABSENT, which is not set" in done.err
     assert f"{suite}:" in done.err
     assert "${ABSENT:-}" in done.err
     assert site.run(suite, ABSENT="").code in (0, 1), "set, though to nothing"

@@ -102,7 +102,7 @@ def test_x_stops_after_the_first_failure_and_says_so(site: Site) -> None:
         )
         assert done.code == 1
         assert [each["name"] for each in site.saved()["results"]] == ["t0", "t1", "t2"]
-        assert "stopped after the first failure: 37 of the tests were not run" in done.out
+        assert "stopped after the first failure: 37 tests did not run" in done.out
 
 
 def test_the_command_that_repeats_a_failure_runs_that_test_alone(site: Site) -> None:

@@ -133,7 +133,7 @@ def test_a_launcher_is_asked_once_and_the_server_sees_the_same_words_and_variabl
     options = ["--fixture", "data", "--jobs", "1", "--save-capture", "seen"]
     done = site.run(suite, *options, "--warm-start")
     assert done.code == 0, done.out
-    assert "started directly for the others" in done.out
+    assert "started directly instead of through" in done.out
     captures = [path.read_text() for path in (site.folder / "seen").glob("*argv*")]
     fixtures = [re.findall(r"mcptest-fixture-(\w+)/data\W+nname=x", text) for text in captures]
     assert len(fixtures) == 2

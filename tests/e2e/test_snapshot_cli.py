@@ -246,7 +246,7 @@ def test_volatile_lines_are_not_compared(desk: Desk) -> None:
     (desk.golden / "echo.snap").write_text("<volatile>\n")
     done = desk.snapshot()
     assert done.code == 4, "nothing was compared, so nothing passed"
-    assert "calls the whole answer volatile" in done.out
+    assert "marks the whole response volatile" in done.out
 
 
 # -- what is said --------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def test_what_has_no_answer_is_skipped_and_says_so(desk: Desk) -> None:
     (desk.evals / "trace.yaml").write_text(json.dumps({"name": "trace", **trace}))
     done = desk.snapshot()
     assert done.code == 4
-    assert "a test of trajectory has no answer that could be kept" in done.out
+    assert "a test of trajectory has no response to keep" in done.out
     assert "no answer was compared" in done.err
 
 
@@ -267,7 +267,7 @@ def test_an_expectation_that_fails_is_only_noted(desk: Desk) -> None:
     desk.suite("echo", **{"assert": block})
     done = desk.snapshot("--update")
     assert done.code == 0
-    assert "note: its own expectation does not hold: expected result to contain" in done.out
+    assert "note: its own expectation fails: expected result to contain" in done.out
 
 
 def test_every_report_has_the_outcomes(desk: Desk) -> None:

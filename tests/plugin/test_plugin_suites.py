@@ -327,7 +327,7 @@ def test_a_lane_with_a_name_that_does_not_exist_is_an_error(folder: Folder) -> N
     folder.suite(check("passes"), invariants={"rules": ["MSG-999"]})
     result = folder.run("--mcptest", "evals")
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*there is no session rule MSG-999"])
+    result.stdout.fnmatch_lines(["*unknown session rule MSG-999"])
 
 
 def test_a_lane_that_can_not_be_run_fails_without_our_own_code(folder: Folder) -> None:

@@ -117,7 +117,7 @@ def test_a_counterexample_is_kept_and_tried_first_until_it_holds(tmp_path: Path)
         (Examples(tmp_path, healthy).folder / file.name).write_bytes(file.read_bytes())  # type: ignore[operator]  # as above
     mended = tried(healthy, "messages-invalid", database=tmp_path, examples=5)
     assert mended.counterexamples == ()
-    assert "holds now" in mended.properties[0].notes[0]
+    assert "passes now" in mended.properties[0].notes[0]
     assert list(Examples(tmp_path, healthy).folder.iterdir()) == []  # type: ignore[union-attr]  # as above
 
 
@@ -154,7 +154,7 @@ def test_an_example_with_steps_of_another_property_is_refused(
     name: str, steps: list[dict[str, str]]
 ) -> None:
     example = example_of({"format": "mcptest.example/1", "property": name, "steps": steps}, "it")
-    with pytest.raises(UsageError, match=f"none that '{name}' is tried with"):
+    with pytest.raises(UsageError, match=f"do not belong to '{name}'"):
         replay_example(PropertyOrder(target=DEMO), example)
 
 
@@ -169,7 +169,7 @@ def test_tools_that_do_not_say_that_they_only_read_are_not_called() -> None:
 
 
 def test_a_property_without_time_is_no_success() -> None:
-    with pytest.raises(PeerError, match="not met by then"):
+    with pytest.raises(PeerError, match="not started by then"):
         tried(DEMO, "messages-invalid", max_time=0.0)
 
 

@@ -90,7 +90,7 @@ def test_a_server_that_can_be_there_once_only_is_tried_all_the_same(tmp_path: Pa
     report = tried(Target(way="stdio", label="one", command=command), 2, names, examples=10)
     assert [one.ended_early for one in report.properties] == ["", ""]
     assert not report.failed
-    assert [note for note in report.notes if "a further server for --jobs did not start" in note]
+    assert [note for note in report.notes if "another server for --jobs did not start" in note]
 
 
 def test_a_worker_that_is_killed_costs_its_property_and_nothing_else() -> None:
@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_costs_its_property_and_nothing_else() -> None:
     names = ("messages-invalid", "same-lists")
     report = tried(DEMO, 2, names, begins)
     killed, other = report.properties
-    assert killed.ended_early == "the process that tried it was killed"
+    assert killed.ended_early == "the process that ran it was killed"
     assert report.untried == ("messages-invalid",)
     assert report.failed
     assert other.examples == 1

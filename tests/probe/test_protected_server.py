@@ -148,6 +148,6 @@ def test_a_client_that_asks_without_end_costs_little() -> None:
 def test_every_scenario_says_what_is_expected(name: str) -> None:
     scenario = AUTH_SCENARIOS[name]
     assert scenario.transports == {"http"}
-    assert "expected" in scenario.description or scenario.client_may_fail
+    assert "should" in scenario.description or scenario.client_may_fail
     assert len({check.id for check in scenario.checks}) == len(scenario.checks)
     assert all(check.references for check in scenario.checks)

@@ -43,19 +43,19 @@ def test_everything_that_is_asked_for_must_hold() -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "0/1", "2/1", "-1/2", "1/2/3", "one/two", "1/0"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="not a shard"):
+    with pytest.raises(UsageError, match="invalid shard"):
         parse_shard(text)
 
 
 @pytest.mark.parametrize(
     ("pattern", "message", "column"),
     [
-        ("and and (", "a name is expected before 'and'", 0),
-        ("read and", "a name is expected after 'and'", 8),
-        ("read or or write", "a name is expected before 'or'", 8),
-        ("read AND not", "a name is expected after 'not'", 12),
-        ("or", "a name is expected before 'or'", 0),
-        ("not and x", "a name is expected before 'and'", 4),
+        ("and and (", "expected a name before 'and'", 0),
+        ("read and", "expected a name after 'and'", 8),
+        ("read or or write", "expected a name before 'or'", 8),
+        ("read AND not", "expected a name after 'not'", 12),
+        ("or", "expected a name before 'or'", 0),
+        ("not and x", "expected a name before 'and'", 4),
         ("   ", "it is blank", 0),
     ],
 )

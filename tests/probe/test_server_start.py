@@ -99,7 +99,7 @@ def test_special_files_are_left_out_and_named(source: Path) -> None:
 def test_a_fixture_that_holds_the_temporary_folder_is_refused(
     tmp_path: Path, temporary: Path
 ) -> None:
-    with pytest.raises(FixtureError, match="lies inside of it"):
+    with pytest.raises(FixtureError, match="is inside it"):
         isolate_fixture(tmp_path.resolve())
     assert list(temporary.iterdir()) == []
 

@@ -172,7 +172,7 @@ def test_a_difference_that_does_not_come_again_is_noted_and_is_no_counterexample
     run._carried_over(trial, CarriedOver([(step,), (step,)], (step,), once))  # type: ignore[arg-type]  # as above
     result = run.so_far()
     assert result.counterexamples == ()
-    assert result.notes == ("it was so once, and not again: the counter changed",)
+    assert result.notes == ("it happened once but not again: the counter changed",)
     assert not trial.played
 
 

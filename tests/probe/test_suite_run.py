@@ -160,7 +160,7 @@ def test_the_fixture_that_docker_mounts_is_one_for_all_whatever_is_asked_for() -
         ("SerialJob", 2),
         ("FreshJob", 1),
     ]
-    assert "on the fixture itself" in found.notes[0]
+    assert "use the fixture itself" in found.notes[0]
     assert planned(tests[:2], docker="image", jobs=8) == [("FreshJob", 1)] * 2
 
 

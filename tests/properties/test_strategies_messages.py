@@ -180,5 +180,5 @@ def test_an_id_that_can_not_be_read_is_not_expected_back() -> None:
 
 
 def test_an_unknown_mutation_is_told() -> None:
-    with pytest.raises(ValueError, match="no mutation is called nonsense"):
+    with pytest.raises(ValueError, match="unknown mutation nonsense"):
         invalid_messages(only=["nonsense"])

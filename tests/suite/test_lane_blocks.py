@@ -130,7 +130,7 @@ def refused(tmp_path: Path, text: str) -> str:
         (
             "compliance:\n  - name: PROTO-002\n  - name: PROTO-222\n",
             [
-                "suite.yml:4:5: there is no rule PROTO-222",
+                "suite.yml:4:5: unknown rule PROTO-222",
                 "4 |   - name: PROTO-222",
                 "did you mean",
             ],
@@ -145,7 +145,7 @@ def refused(tmp_path: Path, text: str) -> str:
         ),
         (
             TESTS + "invariants:\n  rules: [INV-01]\n",
-            ["suite.yml:6:3: there is no session rule INV-01", "did you mean INV-001?"],
+            ["suite.yml:6:3: unknown session rule INV-01", "did you mean INV-001?"],
         ),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_test_with_its_own_expect_may_have_any_name(tmp_path: Path) -> None:
 
 def test_rules_of_the_command_line_have_to_exist_too() -> None:
     check_rules(["PROTO-002"], None)
-    with pytest.raises(UsageError, match="there is no rule PROTO-02") as caught:
+    with pytest.raises(UsageError, match="unknown rule PROTO-02") as caught:
         check_rules(["PROTO-02"], None)
     assert "did you mean PROTO-0" in caught.value.hint
     with pytest.raises(UsageError, match="v2026-07-28 has no rule PROTO-002") as caught:

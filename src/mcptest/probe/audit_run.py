@@ -55,8 +55,8 @@ _SOON_MS = 500
 _MOST_VERIFIED = 200
 _NO_TEXT = frozenset({"", "null", "[]", "{}"})
 _CONTENT = ("content", "structuredContent", "messages", "contents")
-REFUSES_MADE_UP = "refuses a made-up value"
-DOUBTFUL = "its answer is doubtful"
+REFUSES_MADE_UP = "rejects a generated value"
+DOUBTFUL = "its response is doubtful"
 _HEALTH = {
     OutcomeKind.HEALTHY: Health.HEALTHY,
     OutcomeKind.TOOL_ERROR: Health.HEALTHY,
@@ -116,7 +116,7 @@ class Audit:
             for kind, name, what in self._plan():
                 if not name:
                     words = show(str(what or json_type(what)), 80)
-                    detail = f"the list names it without a name: {words}"
+                    detail = f"the list has an entry without a name: {words}"
                     health = Health.PROTOCOL
                     item = ITEM_TYPES[kind](name="(no name)", health=health, detail=detail)
                 else:
@@ -138,7 +138,7 @@ class Audit:
         unreached = planned - len(self._items) if out_of_time else 0
         if out_of_time:
             missing = f"{unreached} of {planned} items not reached"
-            unverified = "not all hints of the tools were verified"
+            unverified = "not all tool hints were verified"
             self._notes.append(f"{out_of_time}: {missing if unreached else unverified}")
         return AuditReport(
             **head_of(self._subject.target, self._facts, self._met, self._begun),
@@ -200,7 +200,7 @@ class Audit:
             aftermath = self._subject.aftermath(self._order.timeout)
             if aftermath is not None:
                 health = _HEALTH[aftermath.kind]
-                detail = f"it answered, and then: {aftermath.detail}"
+                detail = f"it answered, but then: {aftermath.detail}"
                 stderr = (*stderr, *aftermath.stderr)
             if outcome.reply.faults.warned:
                 notes.append(f"{DOUBTFUL}: {outcome.reply.faults.warned}")
@@ -209,7 +209,7 @@ class Audit:
         text = text_of("tools/call", reply.message.result) if reply is not None else ""
         is_error = outcome.kind is OutcomeKind.TOOL_ERROR
         if is_error and looks_internal(detail):
-            notes.append("the failure that it reports shows the insides of the server")
+            notes.append("the error that it reports exposes internals of the server")
         mask = self._subject.masker.text
         bad = health not in (Health.HEALTHY, Health.SKIPPED)
         one = f" --tool {shlex.quote(show(name, 200))}" if kind == "tool" else ""
@@ -248,7 +248,7 @@ class Audit:
     def _resource(self, kind: ItemKind, name: str, _: Mapping[str, Any]) -> AuditItem:
         self._reads[kind] += 1
         if self._reads[kind] > _READS:
-            detail = f"only the first {_READS} are read"
+            detail = f"only the first {_READS} were read"
             return ITEM_TYPES[kind](name=name, health=Health.SKIPPED, detail=detail)
         reference = {"type": "ref/resource", "uri": name}
         names = template_variables(name) if kind == "template" else ()
@@ -283,7 +283,14 @@ class Audit:
         if item.detail != self._subject.masker.text(outcome.detail):
             return item  # it answered, and then something happened to it
         internal = outcome.kind is OutcomeKind.CRASHED
-        notes = (*item.notes, *(("an internal error is no way to refuse",) if internal else ()))
+        notes = (
+            *item.notes,
+            *(
+                ("it rejects the input with an internal error instead of isError or -32602",)
+                if internal
+                else ()
+            ),
+        )
         detail = f"{REFUSES_MADE_UP}: {item.detail}"
         return replace(item, health=Health.HEALTHY, worked=False, detail=detail, notes=notes)
 
@@ -330,12 +337,12 @@ class Audit:
     ) -> tuple[Claim, ...]:
         made = claimed(tool)
         if item.duration_ms > _SLOW_MS and made:
-            slow = f"it took {item.duration_ms / 1000:.0f} s, and was not called again"
+            slow = f"it took {item.duration_ms / 1000:.0f}s and was not called again"
             return (Claim(made[0], None, slow),)
         try:
             return verifier.claims(tool, item.input, self._order.timeout)
         except PeerError as error:
-            return (Claim(made[0], None, f"the server was gone: {error.message}"),)
+            return (Claim(made[0], None, f"the server had exited: {error.message}"),)
 
 
 def _named(item: Any, member: str) -> str:

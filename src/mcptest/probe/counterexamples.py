@@ -109,7 +109,7 @@ class Examples:
             # Several workers, and several runs at once, may keep the same example.
             replace_file(self.folder / f"{example.name}.json", written)
         except UsageError as error:
-            self.troubles.append(f"the example could not be kept: {error.message}")
+            self.troubles.append(f"could not save the example: {error.message}")
 
     def forget(self, example: SavedExample) -> None:
         """It holds now."""
@@ -118,7 +118,7 @@ class Examples:
         try:
             (self.folder / f"{example.name}.json").unlink(missing_ok=True)
         except OSError as error:
-            self.troubles.append(f"{example.name} could not be forgotten: {error.strerror}")
+            self.troubles.append(f"could not delete {example.name}: {error.strerror}")
 
 
 def read_example(path: Path) -> SavedExample:
@@ -133,9 +133,9 @@ def example_of(data: bytes | dict[str, Any], where: str) -> SavedExample:
         else:
             example = msgspec.convert(data, SavedExample)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise UsageError(f"{where} is no example: {error}") from None
+        raise UsageError(f"{where} is not an example: {error}") from None
     if example.format != FORMAT:
-        raise UsageError(f"{where} is no example of a format that is known here: {FORMAT}")
+        raise UsageError(f"{where} has an unknown format; expected {FORMAT}")
     return example
 
 
@@ -191,14 +191,14 @@ def failure_yaml(failure: FuzzFailure, server: WrittenServer) -> str:
     if failure.minimal is not UNSET:
         params["arguments"] = failure.minimal
     if any(map(_PLACEHOLDER.search, texts_in(params))):
-        raise UnwritableError("a value holds braces that a suite reads as a variable")
+        raise UnwritableError("a value has braces that a suite would read as a variable")
     about = [f"found by fuzzing: {failure.verdict.value}: {failure.detail}"]
     if failure.valid is not None:
         misfit = "" if failure.valid else f": {failure.misfit}"
         accepts = "accepts" if failure.valid else "does not accept"
         about.append(f"the tool's own schema {accepts} the input{misfit}")
     about.append(
-        "it passes when the tool answers with a result (isError: true is one) or refuses the call"
+        "it passes if the tool returns a result (with or without isError) or rejects the call"
     )
     lines = _suite_head(server, about)
     if server.block:
@@ -207,7 +207,7 @@ def failure_yaml(failure: FuzzFailure, server: WrittenServer) -> str:
     if failure.afterwards:
         # A server that dies after its answer is seen to be dead by the next call only.
         if not isinstance(failure.minimal, Mapping):
-            raise UnwritableError("the server died after its answer to a malformed request")
+            raise UnwritableError("the server exited after its response to a malformed request")
         call = {"tool": failure.tool, "args": failure.minimal}
         there = {"target": "duration", "matcher": {"minimum": 0}}
         lines += ["tests:", f"  - name: {name}", f"    setup: [{flow(call)}]"]
@@ -224,7 +224,7 @@ def _sound_answer(failure: FuzzFailure) -> dict[str, Any]:
     """What a sound answer looks like."""
     if failure.verdict is FuzzVerdict.LEAK:
         if not failure.pattern:
-            raise UnwritableError("a secret got out, which is not written down")
+            raise UnwritableError("a secret leaked, so the input is not written down")
         clean: dict[str, Any] = {"$ref": "#/$defs/clean"}
         rule = {"not": {"type": "string", "pattern": failure.pattern}}
         clean_value = {**rule, "items": clean, "additionalProperties": clean}
@@ -287,7 +287,7 @@ def pytest_text(
     body = pformat(example, width=96, sort_dicts=False)
     block = server.block
     if not block:
-        named = 'SERVER = ""  # it holds a secret: name it here'
+        named = 'SERVER = ""  # it has a secret: set it here'
     elif "command" in block:
         named = f"SERVER = {pformat([block['command'], *block.get('args', ())], width=90)}"
     else:
@@ -296,7 +296,7 @@ def pytest_text(
     first = "import os\n\n" if server.needs else ""
     imported = "assert_holds" if argument == "SERVER" else "Server, assert_holds"
     return (
-        f'"""Found by `mcptest property`: it fails until the server is mended."""\n\n'
+        f'"""Found by `mcptest property`: it fails until the server is fixed."""\n\n'
         "from __future__ import annotations\n\n"
         f"{first}from mcptest.testing import {imported}\n\n"
         f"{named}\n"

@@ -34,7 +34,7 @@ _LONG_LIST = 500
 _LARGEST = 16 * 1024 * 1024
 
 
-_ANSWER = "the answer of "
+_ANSWER = "the response of "
 _RESOURCE = "resource "
 
 
@@ -60,7 +60,7 @@ class Sight(msgspec.Struct, frozen=True):
     def in_words(self) -> str:
         kinds = (
             (_RESOURCE, "{} resource"),
-            (_ANSWER, "the answers of {} tool"),
+            (_ANSWER, "the responses of {} tool"),
             ("file ", "{} file"),
         )
         parts = ["the lists"]
@@ -155,7 +155,7 @@ class Verifier:
         seen = Sight({**after.digests, **self._answers(witnesses)}, after.restarts)
         if self._subject.restarts != restarts or after.restarts != before.restarts:
             self._last = None
-            why = "the server had to be restarted meanwhile"
+            why = "the server was restarted in between"
             return tuple(Claim(hint, None, why) for hint in made)
 
         def call() -> None:
@@ -185,8 +185,8 @@ class Verifier:
         if changed:
             return Claim(hint, False, f"{what} changed {some_of(changed, 3)}")
         if not after.tells:
-            return Claim(hint, None, "nothing of the server's state is visible")
-        return Claim(hint, True, f"nothing visible changed by {what}: {after.in_words()}")
+            return Claim(hint, None, "the server has no visible state")
+        return Claim(hint, True, f"{what} changed nothing visible: {after.in_words()}")
 
     def _follows(self, name: str, call: Callable[[], None]) -> bool:
         """Whether it changes with each call, and never without one."""

@@ -62,7 +62,7 @@ _RECORDS_BETWEEN_LOOKS = 1_000
 _UNJUDGED_SHOWN = 5
 _PROPERTY_TIMEOUT = 5.0
 """For one request: there are many, and silence is waited for."""
-_LISTED = "`mcptest compliance rules` lists them"
+_LISTED = "list them with `mcptest compliance rules`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def server_of_suite(spec: ServerSpec | None, choice: ServerChoice, fixture: str)
     spec = spec or ServerSpec()
     texts = (*spec.args, *spec.env.values(), spec.cwd or "")
     if not fixture and any("{{fixture}}" in text for text in texts):
-        hint = "mcptest run --config FILE --fixture DIR gives it one"
+        hint = "set one with mcptest run --config FILE --fixture DIR"
         raise UsageError("the server needs {{fixture}}, which has no value here", hint=hint)
     found = understand(spec, choice, fixture)
     asked = choice.spec_version or found.server.spec_version
@@ -288,7 +288,7 @@ def run_invariants_lane(
             results.append(_result_over_sessions(rule, verdict, block, often, capture))
     yield from results
     if unjudged:
-        advice = "mcptest compliance invariants --capture FILE judges all of a capture"
+        advice = "judge the whole capture with mcptest compliance invariants --capture FILE"
         detail = "\n  ".join((*unjudged[:_UNJUDGED_SHOWN], advice))
         yield result_at(INVARIANTS, Status.FAIL, block.place, detail=detail, kind="timeout")
     elif not results:
@@ -308,7 +308,7 @@ def _judged(
             yield judge(msgspec.structs.replace(source, records=records), rules).verdicts
             if cut_off:
                 part = f"the first {cut_off[0]:,} records of {show(source.label, 80)}"
-                unjudged.append(f"only {part} were judged, which took {limit:.1f} s")
+                unjudged.append(f"only {part} were judged, within {limit:.1f}s")
                 return
     except UsageError:
         # Nothing was said: the server did not start, and the test that needed it says so.
@@ -431,7 +431,7 @@ def _unknown_names(lanes: Lanes, corpora: Path | None) -> Iterator[tuple[Place, 
         rules = {rule.id for rule in all_rules()}
         for name in (one for one in lanes.invariants.rules if one not in rules):
             hint = _nearest(name, rules) or _LISTED
-            yield lanes.invariants.place, f"there is no session rule {show(name, 60)}", hint
+            yield lanes.invariants.place, f"unknown session rule {show(name, 60)}", hint
     if lanes.properties is not None:
         from mcptest.probe.properties.property_catalogue import PROPERTIES as KNOWN
 
@@ -458,7 +458,7 @@ def _rule_problem(
     having = [one for one in TIMELINE if name in _rules_in(one, corpora)]
     if not having:
         known = {rule for one in TIMELINE for rule in _rules_in(one, corpora)}
-        return f"there is no rule {show(name, 60)}", _nearest(name, known) or _LISTED
+        return f"unknown rule {show(name, 60)}", _nearest(name, known) or _LISTED
     if revision is None:
         return None
     there = ", ".join(one.label for one in having)

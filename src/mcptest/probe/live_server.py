@@ -80,7 +80,7 @@ def judged_reply(reply: Reply) -> tuple[OutcomeKind, str]:
     message = reply.message
     refused = reply.faults.refused
     if refused:
-        return OutcomeKind.PROTOCOL, f"the answer is malformed: {refused}"
+        return OutcomeKind.PROTOCOL, f"the response is malformed: {refused}"
     if message.kind is MessageKind.RESULT:
         if message.result.get("isError") is not True:
             return OutcomeKind.HEALTHY, ""
@@ -215,7 +215,7 @@ class Subject:
         """Take note of what is doubtful about an answer, once for each thing that was asked."""
         warned = reply.faults.warned
         if warned and about not in self._doubtful and len(self._doubtful) < _REMARKS_KEPT:
-            words = f"{show(about, 120)}: the answer is doubtful: {warned}"
+            words = f"{show(about, 120)}: the response is doubtful: {warned}"
             self._doubtful[about] = self.masker.text(words)
 
     def _take_note(self) -> None:
@@ -265,14 +265,14 @@ class Subject:
         crashed = OutcomeKind.CRASHED
         if not self._live.is_open:
             if self.given_up:
-                return RequestOutcome(crashed, detail="the server is gone and did not come back")
+                return RequestOutcome(crashed, detail="the server exited and did not restart")
             met_before = self._live.sessions > 0
             try:
                 self._begin()
             except PeerError as error:
                 if not met_before:
                     raise
-                detail = f"the server did not come back: {error.message}"
+                detail = f"the server did not restart: {error.message}"
                 return RequestOutcome(crashed, detail=detail, stderr=tuple(self._live.tape.stderr))
         return self._exchange(method, params, timeout)
 
@@ -335,7 +335,7 @@ class Subject:
         if first is not None:
             self.remark(first, first.method)
             if first.faults.refused:
-                problems[first.method] = f"the answer is malformed: {first.faults.refused}"
+                problems[first.method] = f"the response is malformed: {first.faults.refused}"
         for method, capability in LIST_CAPABILITIES.items():
             if method in without or self.given_up or not self.client.declares(capability):
                 continue
@@ -351,7 +351,9 @@ class Subject:
             for reply in client.walk(method, found):
                 refused = reply.faults.refused
                 self.remark(reply, method)
-                malformed = malformed or (f"the answer is malformed: {refused}" if refused else "")
+                malformed = malformed or (
+                    f"the response is malformed: {refused}" if refused else ""
+                )
                 if not reply.ok:
                     optional = method == "resources/templates/list"
                     missing = optional and reply.error_code == _METHOD_NOT_FOUND

@@ -78,7 +78,7 @@ def pass_through(
     if target.way != "stdio":
         return _on_loopback(target, recorder, passage, watch)
     if passage.listen is not None or passage.port_file is not None:
-        raise UsageError("--listen and --port-file are for a server with a URL")
+        raise UsageError("--listen and --port-file need a server with a URL")
     recorder.begin(label=target.label, transport="stdio", peer=target.peer)
     proxy = StdioProxy(
         target.command,

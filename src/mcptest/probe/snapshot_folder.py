@@ -86,8 +86,8 @@ class SnapshotFolder:
                     break
                 except BlockingIOError:
                     if patience.expired:
-                        message = f"another mcptest is at work on {show(self.path, 500)}"
-                        hint = "run this again when it has ended"
+                        message = f"another mcptest is using {show(self.path, 500)}"
+                        hint = "run this again after it has ended"
                         raise UsageError(message, hint=hint) from None
                     # There is no lock that one can wait for with a limit.
                     Event().wait(min(_PAUSE, patience.remaining()))
@@ -151,7 +151,7 @@ class SnapshotFolder:
                 with contextlib.suppress(FileNotFoundError):
                     status = os.stat(leaf, dir_fd=folder, follow_symlinks=False)
                     if not stat.S_ISREG(status.st_mode):
-                        raise OSError(errno.EINVAL, "there is something else than a file")
+                        raise OSError(errno.EINVAL, "it is not a file")
                 content = text.encode("utf-8", "backslashreplace")
                 put_file(folder, leaf, content, overwrite=True)
         except OSError as error:
@@ -284,6 +284,6 @@ def _read(file: str) -> dict[str, SavedAnswer]:
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"{show(file, 500)} is not what mcp-assert writes: {show(str(error), 300)}",
-            hint="take it away, and let mcptest snapshot --update write new golden files",
+            hint="remove it, and write new golden files with mcptest snapshot --update",
         ) from None
     return {answer.name: answer for answer in answers or ()}

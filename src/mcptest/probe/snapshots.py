@@ -89,7 +89,7 @@ def changed(expected: str, actual: str, path: str) -> Failure:
     lines = unified(expected, actual)
     more = len(lines) - _DIFF_LINES
     cut = [f"(and {more} more lines of the diff)"] if more > 0 else []
-    head = "the answer changed: - is the golden file, + is what came"
+    head = "the response changed: - is the golden file, + is the response"
     return Failure("changed", "\n".join([head, *lines[:_DIFF_LINES], *cut]), pointer=path)
 
 
@@ -98,14 +98,14 @@ def new(text: str, path: str) -> Failure:
     more = len(lines) - _CONTENT_LINES
     cut = [f"(and {more} more lines)"] if more > 0 else []
     shown = [f"+{line[:500]}" for line in lines[:_CONTENT_LINES]]
-    head = "there is no golden file yet: --update would write"
+    head = "there is no golden file yet; --update would write"
     return Failure("new", "\n".join([head, *shown, *cut]), pointer=path)
 
 
 def as_snapshot_result(result: TestResult, kept: KeptSnapshot) -> TestResult:
     note = "; ".join(filter(None, (result.note, kept.note)))
     if kept.outcome is SnapshotOutcome.SKIPPED and result.status is Status.PASS:
-        detail = f"not compared: {show(kept.golden, 300)} calls the whole answer volatile"
+        detail = f"not compared: {show(kept.golden, 300)} marks the whole response volatile"
         return replace(result, status=Status.SKIP, detail=detail, note=note)
     is_ours = kept.outcome.is_bad and result.kind == "check"
     return replace(result, kind=kept.outcome.value if is_ours else result.kind, note=note)
@@ -206,7 +206,7 @@ class Snapshots:
         note = ""
         if own.failures:
             first = session.masker.cut_text(own.failures[0].message.partition("\n")[0])
-            note = f"its own expectation does not hold: {show(first, 200)}"
+            note = f"its own expectation fails: {show(first, 200)}"
         try:
             outcome, failure = self._held_against(item.test, golden, observed, masks, session)
         except SnapshotFileError as error:
@@ -293,14 +293,14 @@ class Snapshots:
             kept.append(one)
         for test in left_out:
             word = type(test.block).__name__.removesuffix("Block").lower()
-            detail = f"a test of {word} has no answer that could be kept"
+            detail = f"a test of {word} has no response to keep"
             file, line = test.place.file, test.place.line
             skip = TestResult(test.name, Status.SKIP, detail, file=file, line=line, tags=test.tags)
             results.append(skip)
             kept.append(KeptSnapshot(SnapshotOutcome.SKIPPED))
         missing = SnapshotOutcome.MISSING
         for path in self._missing() if whole and not run.interrupted else ():
-            detail = "no test has this golden file: bring the test back, or delete the file"
+            detail = "no test uses this golden file: restore the test, or delete the file"
             status = Status.SKIP if self._order.update else Status.FAIL
             results.append(TestResult(path, status, detail, file=path, kind=missing.value))
             kept.append(KeptSnapshot(missing, path))

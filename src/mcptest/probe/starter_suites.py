@@ -45,7 +45,7 @@ from mcptest.suite.starters import (
 from mcptest.transport.files import put_file
 from mcptest.transport.target import Target
 
-_MADE_UP = "put in real values"
+_MADE_UP = "use real values"
 _WRITTEN_AT_ONCE = 16
 
 
@@ -67,7 +67,7 @@ def starters_of_offer(
         )
     for prompt in named_items(offer.prompts):
         names = prompt_arguments(prompt)
-        comments = _about(prompt) + ((f"arguments are made up: {_MADE_UP}",) if names else ())
+        comments = _about(prompt) + ((f"arguments are generated: {_MADE_UP}",) if names else ())
         yield Starter("prompt", prompt["name"], {one: one for one in names}, comments=comments)
     for resource in named_items(offer.resources, "uri"):
         yield Starter("resource", resource["uri"], comments=_about(resource))
@@ -75,7 +75,7 @@ def starters_of_offer(
         pattern = template["uriTemplate"]
         names = template_variables(pattern)
         uri = expanded(pattern, {name: name for name in names})
-        skip = f"its values are made up: {_MADE_UP}" if names else ""
+        skip = f"its values are generated: {_MADE_UP}" if names else ""
         comments = (f"template: {pattern}", *_about(template))
         yield Starter("resource", uri, skip=skip, comments=comments)
 
@@ -112,15 +112,15 @@ def _of_item(item: AuditItem) -> Starter:
         item.health is Health.HEALTHY and item.detail.startswith(REFUSES_MADE_UP)
     )
     if item.asks_back and not item.health.is_broken:
-        skip = "it asks the client for something: add client_capabilities to the server"
+        skip = "it sends requests to the client: add client_capabilities to the server"
     elif item.health.is_broken or item.findings:
         comments.append(f"found by the audit: {item.detail or item.findings[0]}")
     elif item.is_error:
         expect = {"is_error": True}
-        comments.append(f"the input is made up, and is answered with an error: {item.detail}")
-        comments.append("put in real values and expect not_error: true")
+        comments.append(f"the input is generated and gets an error: {item.detail}")
+        comments.append("use real values and expect not_error: true")
     elif refused:
-        skip = f"the input is made up, and is refused: {item.detail}"
+        skip = f"the input is generated and rejected: {item.detail}"
     elif item.health is Health.HEALTHY and item.has_text:
         expect["not_empty"] = True
     if item.kind in ("tool", "prompt"):
@@ -155,7 +155,7 @@ def place_files(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"can't write into {folder}: {error.strerror}") from None
+        raise UsageError(f"can't write to {folder}: {error.strerror}") from None
 
     def place(one: tuple[PlacedFile, str]) -> PlacedFile:
         file, text = one
@@ -163,7 +163,7 @@ def place_files(
             return file
         existed = os.path.lexists(folder / file.file)
         if not put(folder / file.file, text.encode(), overwrite=overwrite):
-            return replace(file, how="kept", reason="it exists already")
+            return replace(file, how="kept", reason="it already exists")
         return replace(file, how="replaced") if existed else file
 
     # Each waits for the disk, which takes several at once: hundreds would take seconds.
@@ -186,7 +186,7 @@ def place_starters(
         file = PlacedFile(show(subject, 120), name, "created")
         try:
             if subject != starter.subject:
-                raise UnwritableError("a secret is in its name")
+                raise UnwritableError("its name has a secret")
             text = starter_yaml(starter, server, title)
             skipped = "\nskip: true" in text
             erring = not skipped and starter.expect.get("is_error") is True
@@ -247,7 +247,7 @@ def written_server(
     found = secrets_of_command(target.command) | secrets_of_url(target.url)
     masker = Masker((*target.referenced, *found))
     if any(masker.text(one) != one for one in (*target.command, target.url, target.cwd or "")):
-        hint = "the server's command or URL holds a secret: name it with --server when you run this"
+        hint = "the server's command or URL has a secret: pass it with --server when you run this"
         return WrittenServer(comments=(hint,))
     needs: list[str] = []
 

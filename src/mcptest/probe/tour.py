@@ -111,9 +111,9 @@ def _oddity(what: str, reply: Reply) -> StepTaken | None:
     """What is wrong with the form of an answer, if anything is."""
     faults = reply.faults
     if faults.refused:
-        return StepTaken(what, "malformed", f"the answer is malformed: {faults.refused}")
+        return StepTaken(what, "malformed", f"the response is malformed: {faults.refused}")
     if faults.warned:
-        return StepTaken(what, "doubtful", f"the answer is doubtful: {faults.warned}")
+        return StepTaken(what, "doubtful", f"the response is doubtful: {faults.warned}")
     return None
 
 
@@ -160,7 +160,7 @@ def _settle(what: str, ask: Callable[[], Message | None], about: str = "") -> St
 def _refusal(answer: Message) -> str:
     error = answer.error
     if not isinstance(error, dict):
-        return "the answer is no valid message: " + show(answer.raw or str(answer.value), 120)
+        return "the response is not a valid message: " + show(answer.raw or str(answer.value), 120)
     return f"{show(str(error.get('code')), 20)} {show(str(error.get('message')), 120)}"
 
 
@@ -194,7 +194,7 @@ def _tools(client: Client, wishes: Wishes) -> Iterator[Event]:
     calls, unusable = (wishes.calls, ()) if wishes.calls else _safe_call(tools)
     yield from unusable
     if not calls and not unusable:
-        detail = "no tool says that it is read-only; name one with --call NAME='{…}'"
+        detail = "no tool is marked readOnlyHint; name one with --call NAME='{…}'"
         yield StepTaken("tools/call", "skipped", detail)
     for name, arguments in calls:
         yield _ask(
@@ -219,7 +219,7 @@ def _safe_call(
             if CompiledSchema(schema).fits(arguments):
                 return ((name, arguments),), tuple(unusable)
         except SchemaLimitError as error:
-            detail = f"it was not called: its inputSchema can't be checked: {error}"
+            detail = f"not called: its inputSchema can't be checked: {error}"
             unusable.append(StepTaken(f"tools/call {show(name, 60)}", "failed", detail))
         except SchemaError:
             pass  # whether the schema is at fault is for the rules to say
@@ -323,6 +323,6 @@ def _settle_exchanges(recorder: Recorder, path: Path) -> None:
         replace_file(path, msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
     except UsageError as error:
         # No usage error: the session was had.
-        hint = f"what was recorded is in {recorder.path}"
+        hint = f"the recording is in {recorder.path}"
         raise McptestError(error.message, hint=hint) from None
     recorder.path.unlink()

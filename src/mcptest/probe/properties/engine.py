@@ -89,7 +89,7 @@ class OneAfterTheOther:
         """A property has half of the time that is left: most of them need far less."""
         if self.order.is_out_of_time:
             about, why = PROPERTIES[name].about, self.order.out_of_time
-            return PropertyResult(name=name, about=about, ended_early=f"not tried: {why}")
+            return PropertyResult(name=name, about=about, ended_early=f"not run: {why}")
         left = self.order.limit.remaining() if self.order.limit is not None else math.inf
         share = left if is_last else left / 2
         seed = zlib.crc32(name.encode()) * _LARGEST_SEED // 2**32 ^ self.order.seed
@@ -101,7 +101,7 @@ class OneAfterTheOther:
         except PeerError as error:
             mask = redaction.text
             self.lost = show(mask(error.message.partition("\n")[0]), 300)
-            why = f"the server did not come back: {mask(error.message)}"
+            why = f"the server did not restart: {mask(error.message)}"
             return msgspec.structs.replace(run.so_far(), ended_early=show(why, 300))
         except Stopped:
             return self._cut_short(run)
@@ -141,10 +141,10 @@ def run_properties(
 def replay_example(order: PropertyOrder, example: SavedExample) -> PropertyReport:
     """Try one counterexample again. Raises PeerError when the server can't be reached."""
     if example.of_property not in PROPERTIES:
-        raise UsageError(f"there is no property {example.of_property!r}")
+        raise UsageError(f"unknown property {example.of_property!r}")
     relates = [isinstance(step, Relate) for step in example.steps]
     if relates != [True] if PROPERTIES[example.of_property].relation else any(relates):
-        raise UsageError(f"its steps are none that {example.of_property!r} is tried with")
+        raise UsageError(f"its steps do not belong to {example.of_property!r}")
     asked = order.revision or revision_of_wire(example.revision)
     order = msgspec.structs.replace(order, revision=asked)
     return _report(order, lambda alone: alone.replayed(example))
@@ -161,8 +161,10 @@ def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done])
         except Stopped:
             if order.is_interrupted:
                 raise
-            message = f"{order.out_of_time}: the server was not met by then"
-            raise PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer") from None
+            message = f"{order.out_of_time}: the server had not started by then"
+            raise PeerError(
+                ErrorKind.TIMEOUT, message, hint="allow more time with --max-time"
+            ) from None
         with cancellation.heeding(order.is_over):
             done = carry_out(OneAfterTheOther(stage))
     finally:
@@ -178,7 +180,7 @@ def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done])
         properties=done.results,
         notes=(
             *(
-                f"{show(tool, 80)} {how}, and was called no more: --timeout gives it longer"
+                f"{show(tool, 80)} {how} and was not called again; allow more time with --timeout"
                 for tool, how in done.slow_tools.items()
             ),
             *done.troubles,

@@ -190,8 +190,8 @@ class Judge:
                 Violation(
                     way=Way.RULE,
                     title="a valid message is accepted and processed",
-                    message=f"{asked} is refused with {code}",
-                    expected="a result, or an error about what was asked",
+                    message=f"the server answered {asked} with error {code}",
+                    expected="a result, or an error about the request",
                     actual=f"error {code}",
                 ),
             )
@@ -226,7 +226,7 @@ class Judge:
         found: list[Violation] = []
         if played.ended is not None:
             alive = self._corpus.get(ALIVE)
-            title = alive.title if alive is not None else "the server is still there"
+            title = alive.title if alive is not None else "the server is still running"
             rule = ALIVE if alive is not None else ""
             found.append(Violation(way=played.ended, rule=rule, title=title, message=played.detail))
         for sent in played.sent:
@@ -238,12 +238,12 @@ class Judge:
             found.append(
                 Violation(
                     way=Way.CRASH,
-                    title="a valid request is served",
+                    title="a valid request gets a result",
                     severity=Severity.SHOULD if played.internal in _OF_ANY_TEXT else Severity.MUST,
-                    message=f"{played.internal} is answered with an internal error",
-                    expected="a result, or -32602 for an argument that is not liked"
+                    message=f"the server answered {played.internal} with an internal error",
+                    expected="a result, or -32602 for an invalid argument"
                     if played.internal in _OF_ANY_TEXT
-                    else "a result; isError: true where the tool fails",
+                    else "a result, with isError: true if the tool fails",
                     actual="error -32603",
                 )
             )

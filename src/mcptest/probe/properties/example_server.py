@@ -185,7 +185,7 @@ class ExampleServer:
         """A call took long. A tool that did so too often is called no more."""
         spent = self._slow_seconds[tool] = self._slow_seconds.get(tool, 0.0) + seconds
         if spent > _PATIENCE_WITH_TOOLS:
-            self.slow_tools.setdefault(tool, f"took {spent:.1f} s in a few calls")
+            self.slow_tools.setdefault(tool, f"took {spent:.1f}s in a few calls")
 
     def next_fence(self) -> int:
         self._fences += 1

@@ -341,7 +341,7 @@ def invalid_messages(
     """
     unknown = set(only) - MUTATIONS.keys()
     if unknown:
-        raise ValueError(f"no mutation is called {', '.join(sorted(unknown))}")
+        raise ValueError(f"unknown mutation {', '.join(sorted(unknown))}")
     wanted = _revision(revision)
     known = mutations(wanted, transport)
     return st.one_of([spoilt_message(one, wanted) for one in known if not only or one in only])
@@ -518,7 +518,7 @@ def _schemas(ground: KnownServer) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if isinstance(schema, Mapping):
             yield tool["name"], schema
     if not ground.offer.tools:
-        raise NothingToTry("no tool may be called: none says that it only reads (--allow-tool)")
+        raise NothingToTry("no tool may be called: none is marked readOnlyHint (--allow-tool)")
 
 
 def _call_examples(found: list[Any], why: str) -> Examples:
@@ -539,7 +539,7 @@ def _call_examples(found: list[Any], why: str) -> Examples:
 
 def _arguments(ground: KnownServer) -> Examples:
     found = [(name, tool_arguments(schema)) for name, schema in _schemas(ground)]
-    return _call_examples(found, "no tool has a schema that anything is valid against")
+    return _call_examples(found, "no tool has a schema that any value matches")
 
 
 def _almost_valid_examples(ground: KnownServer) -> Examples:
@@ -547,7 +547,7 @@ def _almost_valid_examples(ground: KnownServer) -> Examples:
         (name, almost_valid_arguments(schema).map(lambda pair: pair[0]))
         for name, schema in _schemas(ground)
     ]
-    return _call_examples(found, "every tool takes anything")
+    return _call_examples(found, "every tool accepts any value")
 
 
 def _conversations(ground: KnownServer) -> Examples:
@@ -607,15 +607,15 @@ EXAMPLES: Final[Mapping[str, Callable[[KnownServer], Examples]]] = {
     "idempotent": _related(
         "idempotent",
         lambda tool: claimed(tool) == ["idempotentHint"],
-        "no tool that may be called says so",
+        "no callable tool is marked so",
     ),
     "read-only": _related(
         "read-only",
         lambda tool: "readOnlyHint" in claimed(tool),
-        "no tool that may be called says so",
+        "no callable tool is marked so",
     ),
     "argument-order": _related(
-        "argument-order", _has_several_arguments, "no tool that may be called has two arguments"
+        "argument-order", _has_several_arguments, "no callable tool has two arguments"
     ),
     "same-lists": lambda ground: [Strand(st.just((Relate("same-lists"),)))],
 }

@@ -305,7 +305,7 @@ _CHANGES: Final[Mapping[str, Change]] = {
 """What the table can't say."""
 
 MUTATIONS: Final[Mapping[str, Mutation]] = {
-    # Whatever else a rule says of it: the server is still there afterwards.
+    # Whatever else a rule says of it: the server is still running afterwards.
     name: replace(row, name=name, rules=(*row.rules, ALIVE))
     for name, row in msgspec.yaml.decode(
         Path(__file__).with_name("mutations.yml").read_bytes(), type=dict[str, Mutation]

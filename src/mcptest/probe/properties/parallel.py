@@ -151,7 +151,7 @@ class Team:
             raise RuntimeError(f"a worker failed over {worker.name}:\n{told.defect}")
         if told.no_server:
             self._todo.appendleft(worker.name)
-            self._troubles.append(f"a further server for --jobs did not start: {told.no_server}")
+            self._troubles.append(f"another server for --jobs did not start: {told.no_server}")
             self._room -= 1
             return
         self._take(told)
@@ -161,7 +161,7 @@ class Team:
 
 def _killed(name: str) -> PropertyResult:
     """Somebody killed its worker: it is not done."""
-    why = "the process that tried it was killed"
+    why = "the process that ran it was killed"
     return PropertyResult(name=name, about=PROPERTIES[name].about, ended_early=why)
 
 

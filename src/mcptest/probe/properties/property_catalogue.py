@@ -39,47 +39,45 @@ class Property(msgspec.Struct, frozen=True):
 
 
 _ALL: Final = (
-    Property(
-        "messages-valid", "every valid message is accepted and answered, and every answer is valid"
-    ),
+    Property("messages-valid", "every valid message gets a valid response"),
     Property(
         "messages-invalid",
-        "every invalid message is refused as the rules say, and does no harm",
+        "every invalid message is rejected by the rules and does no harm",
         rude=True,
     ),
     Property(
         "arguments",
-        "a tool serves all that its schema accepts, and its output fits its schema",
+        "a tool accepts every input that its schema allows, and its output matches its schema",
         by_tool=True,
     ),
     Property(
         "arguments-almost-valid",
-        "a tool survives what its schema just does not accept",
+        "a tool survives input that its schema just rejects",
         by_tool=True,
     ),
-    Property("conversations", "every conversation keeps to the rules over sessions", share=8),
+    Property("conversations", "every session follows the session rules", share=8),
     Property(
         "idempotent",
-        "a tool that says so changes nothing when it is called again",
+        "a tool with idempotentHint changes nothing when called again",
         by_tool=True,
         relation=True,
         share=10,
     ),
     Property(
         "read-only",
-        "a tool that says that it only reads changes no list and no resource",
+        "a tool with readOnlyHint changes no list and no resource",
         by_tool=True,
         relation=True,
         share=10,
     ),
     Property(
         "argument-order",
-        "the order of its arguments does not matter to a tool",
+        "the order of arguments does not change a tool's response",
         by_tool=True,
         relation=True,
         share=3,
     ),
-    Property("same-lists", "two connections see the same lists", relation=True, share=100),
+    Property("same-lists", "two connections get the same lists", relation=True, share=100),
 )
 PROPERTIES: Final[Mapping[str, Property]] = {one.name: one for one in _ALL}
 

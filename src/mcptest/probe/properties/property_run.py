@@ -145,7 +145,7 @@ class PropertyRun:
             found = trial.tried(example.all_steps)
             if found is None:
                 self._examples.forget(example)
-                self._notes.append(f"{example.name} holds now, and is no longer kept")
+                self._notes.append(f"{example.name} passes now and was removed")
                 continue
             trial.known.add(trial.key(found, example.all_steps))
             self._note(example.all_steps, found, known=True, after=example.after)
@@ -178,7 +178,7 @@ class PropertyRun:
                 break
             trial.until = until
             if not self._search(one, trial, seed + (len(strands) + place) * _ROUNDS, share):
-                self._ended_early = f"the time was up after {trial.examples} examples"
+                self._ended_early = f"time ran out after {trial.examples} examples"
                 break
 
     @property
@@ -238,7 +238,7 @@ class PropertyRun:
             self._note(*trial.smallest)
         elif trial.suspected is not None:
             message = trial.suspected.message
-            self._notes.append(f"there was no time to confirm this on a fresh server: {message}")
+            self._notes.append(f"no time to confirm this on a fresh server: {message}")
 
     def _with_patience(self, trial: Trial, steps: Steps, until: float) -> None:
         if trial.wanted is not None:
@@ -277,7 +277,7 @@ class PropertyRun:
     def _silent_once(self, trial: Trial, key: tuple[str, ...], found: Violation) -> None:
         """What does not happen again may have been the machine: it may show for certain later."""
         trial.known.discard(key)
-        self._notes.append(f"it once did not answer in time: {found.message}")
+        self._notes.append(f"the server once did not answer in time: {found.message}")
 
     def _shortening(self, trial: Trial, wanted: tuple[str, ...]) -> Shortening:
         return Shortening(trial, wanted, functools.partial(plain_ask, self.stage.ground))
@@ -286,7 +286,7 @@ class PropertyRun:
         """It failed after others and not alone: which of them does it take?"""
         trial.suspected = carried.found
         if self.property.relation:  # a claim holds in every state: once is no proof
-            self._notes.append(f"it was so once, and not again: {carried.found.message}")
+            self._notes.append(f"it happened once but not again: {carried.found.message}")
             return
         key = trial.key(carried.found, carried.steps)
         trial.known.add(key)
@@ -399,7 +399,7 @@ def _session_lines(stage: ExampleServer, found: Violation, tape: Tape) -> tuple[
     placed = list(enumerate(tape.records))[first:]
     lines = list(_lines(_without_fences(placed, stage, found), found.record))
     if first:
-        lines.insert(0, Line("", "(the session begins as usual)"))
+        lines.insert(0, Line("", "(normal start of the session)"))
     if len(lines) > _MOST_LINES:
         left = len(lines) - _MOST_LINES
         lines = [*lines[:10], Line("", f"({left} more)"), *lines[10 - _MOST_LINES :]]

@@ -30,10 +30,10 @@ _SEVERITIES = {"argument-order": Severity.SHOULD}
 _SLOW_MS = 1_000
 _LARGE = 1_000_000
 _TITLES = {
-    "idempotent": "a tool with idempotentHint changes nothing when it is called again",
+    "idempotent": "a tool with idempotentHint changes nothing when called again",
     "read-only": "a tool with readOnlyHint changes nothing",
-    "argument-order": "the order of its arguments does not matter to a tool",
-    "same-lists": "two connections see the same lists",
+    "argument-order": "the order of arguments does not change a tool's response",
+    "same-lists": "two connections get the same lists",
 }
 
 
@@ -111,7 +111,7 @@ class RelationBench:
         other = self._called(relation, turned)
         if first.is_like(other) or not other.is_like(self._called(relation, turned)):
             return ""
-        return f"it answers {first.shown}, and turned round {other.shown}"
+        return f"the tool returned {first.shown}, and {other.shown} with the arguments reversed"
 
     def _called(self, relation: Relate, arguments: Mapping[str, Any]) -> _Answered:
         outcome = self._subject.call(relation.tool, arguments, timeout=self._timeout)
@@ -133,7 +133,7 @@ class RelationBench:
             if not json_equal(list(getattr(mine, name)), list(getattr(theirs, name))):
                 again = self._subject.offer()
                 if json_equal(list(getattr(mine, name)), list(getattr(again, name))):
-                    return f"the list of {name} is not the same on a second connection"
+                    return f"the list of {name} differs on a second connection"
         return ""
 
     def _offer_of_another(self) -> Offer:

@@ -113,7 +113,7 @@ class AskAtOnce(_AnyStep, frozen=True, tag="ask-at-once"):
             f"{ask.words} (cancelled)" if place in self.cancelled else ask.words
             for place, ask in enumerate(self.many)
         )
-        return f"{len(self.many)} at once: {asked}"
+        return f"{len(self.many)} in parallel: {asked}"
 
 
 class Cancel(_AnyStep, frozen=True, tag="cancel"):
@@ -226,7 +226,7 @@ class Relate(_AnyStep, frozen=True, omit_defaults=True, tag="relate"):
         if not self.tool:
             return "read every list on two connections"
         given = encoded_message(self.arguments).decode()
-        return f"call {show(self.tool, 60)} with {show(given, _LONG)}, as {self.relation} wants it"
+        return f"call {show(self.tool, 60)} with {show(given, _LONG)} for {self.relation}"
 
 
 def send_of(crafted: Crafted, *, offered: bool = False) -> Send:

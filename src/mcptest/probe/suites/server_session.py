@@ -68,11 +68,11 @@ def remarks_on(reply: Reply, failing: str, *, lenient: bool) -> list[str]:
     faults = reply.faults
     is_none = reply.message.kind is Kind.INVALID
     if faults.refused and (is_none or not lenient):
-        detail = f"{failing}: the answer is malformed: {faults.refused}"
+        detail = f"{failing}: the response is malformed: {faults.refused}"
         raise CallFailed(detail, "protocol", lost=is_none)
     about = failing.removesuffix(" failed")
     return [
-        f"{about}: the answer is {how}: {words}"
+        f"{about}: the response is {how}: {words}"
         for how, words in (("malformed", faults.refused), ("doubtful", faults.warned))
         if words
     ]
@@ -217,7 +217,7 @@ class ServerSession:
         and why."""
         asked = self._choice.spec_version or self._spec.spec_version
         if asked != "auto":
-            because = ASKED_FOR if self._choice.spec_version else "asked for by spec_version"
+            because = ASKED_FOR if self._choice.spec_version else "requested with spec_version"
             return parse_revision(asked), because
         met = self._settings.memory.met.get(self._key)
         return (met.revision, met.reason) if met is not None else (None, "")

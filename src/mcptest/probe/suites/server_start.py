@@ -90,8 +90,8 @@ def _without_what_is_given(spec: ServerSpec, choice: ServerChoice) -> ServerSpec
 def _unset_variables(spec: ServerSpec, unset: Mapping[str, str]) -> Iterator[SuiteProblem]:
     for variable, where in unset.items():
         name = show(variable, 60)
-        message = f"the variable {name} is not set, and {show(where, 80)} needs it"
-        hint = f"set it, or write ${{{name}:-}} where nothing will do"
+        message = f"{show(where, 80)} needs the variable {name}, which is not set"
+        hint = f"set it, or write ${{{name}:-}} to allow an empty value"
         yield SuiteProblem(spec.place or Place(""), message, hint)
 
 
@@ -175,7 +175,7 @@ def isolate_fixture(source: str | Path) -> ServerFixture:
     try:
         home = new_folder(_PREFIX)
         if _lies_in(home, str(source)):
-            raise OSError(f"the temporary folder {os.path.dirname(home)} lies inside of it")  # noqa: PTH120 - as a text
+            raise OSError(f"the temporary folder {os.path.dirname(home)} is inside it")  # noqa: PTH120 - as a text
         target = f"{home}/{os.path.basename(source) or 'fixture'}"  # noqa: PTH119 - as a text
         return ServerFixture(target, True, tuple(_copy(str(source), target)))
     except BaseException as error:

@@ -227,7 +227,7 @@ def parse_pattern(text: str) -> str:
     at, message = wrong
     shown = show(text, 200)
     caret = " " * min(len(show(text[:at], 200)), len(shown))
-    hint = "names are joined by and, or, not; behind = stands the whole name of one test"
+    hint = "join names with and, or, not; =NAME is the exact name of one test"
     raise UsageError(f"-k: {message}\n  {shown}\n  {caret}^", hint=hint)
 
 
@@ -238,14 +238,14 @@ def _misplaced(text: str) -> tuple[int, str] | None:
     for word in re.finditer(r"\S+", text):
         joins = word[0].lower() if word[0].lower() in ("and", "or") else ""
         if joins and wants_name:
-            return word.start(), f"a name is expected before {joins!r}"
+            return word.start(), f"expected a name before {joins!r}"
         if joins or (wants_name and word[0].lower() == "not"):
             wants_name, before = True, word[0]
         else:
             wants_name = False
     if not wants_name:
         return None
-    return len(text.rstrip()), f"a name is expected after {before!r}" if before else "it is blank"
+    return len(text.rstrip()), f"expected a name after {before!r}" if before else "it is blank"
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -254,7 +254,7 @@ def parse_shard(text: str) -> tuple[int, int]:
         index, count = int(match.group(1)), int(match.group(2))
         if 1 <= index <= count:
             return index, count
-    raise UsageError(f"not a shard: {text!r}", hint="write it like 1/4, the first of four")
+    raise UsageError(f"invalid shard: {text!r}", hint="write it as 1/4, the first of four")
 
 
 # -- What failed the last time -------------------------------------------------------------------
@@ -307,7 +307,7 @@ def failed_last_time() -> set[str]:
     try:
         return _known_failures()
     except OSError:
-        raise UsageError("--last-failed: there is no earlier run in this folder") from None
+        raise UsageError("--last-failed: no earlier run in this folder") from None
 
 
 def _known_failures() -> set[str]:

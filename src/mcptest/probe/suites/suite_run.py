@@ -143,7 +143,7 @@ class LocalJob(Job):
 
 _FAILED_STARTS = 2
 """After so many in a row a server is not started again: all further tests fail for that reason."""
-_AGAIN = "the shared server was lost with several calls under way; this one was made again, alone"
+_AGAIN = "the shared server exited during several parallel calls; this call was repeated alone"
 
 
 class SharedJob(Job):
@@ -261,7 +261,7 @@ def may_share_the_line(test: Test) -> bool:
 # -- Which job runs which test, and which tests may not run beside each other --------------------
 
 _ONE_LINE = "one after the other"
-_OF_THE_FIXTURE = "one test at a time: with --docker all of them work on the fixture itself"
+_OF_THE_FIXTURE = "one test at a time: with --docker they all use the fixture itself"
 _OF_SINGLE_FILES = (
     "one test at a time: the servers of tests that are a file each (mcp-assert's form) may share "
     "what they keep; --jobs auto runs them side by side"
@@ -656,13 +656,13 @@ def _notes_on(settings: Settings, pool: Pool) -> Iterator[str]:
     """What the reader must know of how it went."""
     yield from (f"warning: {text}" for text in settings.memory.warnings)
     for defect in pool.defects:
-        yield f"internal error of mcptest while it took a server down: {defect}"
+        yield f"internal error of mcptest while stopping a server: {defect}"
     if settings.quick_end:
-        yield "servers were ended 50 ms after their last answer (--quick-end)"
+        yield "servers were stopped 50ms after their last response (--quick-end)"
     if settings.warm_start:
         yield "servers were started with a compile cache for Node (--warm-start)"
         if any(settings.memory.shortcuts.values()):
-            yield "what a launcher started for the first test was started directly for the others"
+            yield "after the first test, servers started directly instead of through a launcher"
 
 
 def _account_for(
@@ -671,7 +671,7 @@ def _account_for(
     """Every test has a result, or there is a reason why it has none."""
     missing = [item for item in items if item.number not in finished]
     if missing and options.fail_fast and any(r.status is Status.FAIL for r in finished.values()):
-        yield f"stopped after the first failure: {len(missing)} of the tests were not run"
+        yield f"stopped after the first failure: {len(missing)} tests did not run"
         return
     for item in missing:
-        finished[item.number] = broken(item, RuntimeError("the test was never carried out"))
+        finished[item.number] = broken(item, RuntimeError("the test did not run"))
