@@ -99,11 +99,17 @@ def test_the_schema_of_mocks_takes_the_example_and_no_nonsense(tmp_path: Path) -
 
 BAD = {
     "name: x\ntools: [{name: a, answer: []}]": ("2", "answer"),
-    "name: x\n": ("1:1", "offers nothing"),
+    "name: x\n": ("1:1", "has no tools, resources or prompts"),
     "[]": ("1:1", "a mock is a mapping"),
     "": ("", "empty"),
-    "name: x\ntools: [{name: a, answers: [{text: a, error: b}]}]": ("2:29", "exactly one way"),
-    "name: x\ntools: [{name: a, answers: [{when: {a: 1}}]}]": ("2:29", "exactly one way"),
+    "name: x\ntools: [{name: a, answers: [{text: a, error: b}]}]": (
+        "2:29",
+        "exactly one kind of response",
+    ),
+    "name: x\ntools: [{name: a, answers: [{when: {a: 1}}]}]": (
+        "2:29",
+        "exactly one kind of response",
+    ),
     "name: x\nresources: [{uri: 'a:b', name: a}]": ("2:13", "either text or blob"),
     "name: x\ntools:\n- &t {name: a, answers: [{text: a}]}\n- *t\n": ("3", "earlier one"),
     "name: x\ntools: [{name: a, input: {type: 3}, answers: [{text: a}]}]": ("2:19", "type: object"),
@@ -144,7 +150,7 @@ def test_a_recording_repeats_itself_and_refuses_what_it_never_heard(folder: Path
         again = server.call("server/discover", capabilities={})
         assert again["result"] == first["result"]
         never = server.call("tools/call", {"name": "never", "arguments": {}})
-        assert "the capture holds no answer to tools/call" in never["error"]["message"]
+        assert "the capture has no response to tools/call" in never["error"]["message"]
         server.write(b"no json\n\n")
         assert server.call("server/discover", capabilities={})["result"]
         assert server.close() == 0

@@ -208,7 +208,7 @@ def test_an_answer_that_does_not_fit_is_told_where_the_reason_costs_too_much(
 ) -> None:
     done = drive("run", tmp_path, "output-tree")
     assert done.code == 1
-    assert "does not fit the schema" in _said(done)
+    assert "does not match the schema" in _said(done)
 
 
 @pytest.mark.parametrize(

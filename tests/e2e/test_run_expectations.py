@@ -157,7 +157,7 @@ def test_what_is_counted_only_in_assert_is_refused_elsewhere(
     test = {"name": "t", block: {**request, "expect": row if expect == "progress" else expect}}
     done = site.run(site.suite([test], server=peer), "--fixture", "fixture")
     assert done.code == 2
-    assert "only counted in assert" in done.err
+    assert "works only in assert" in done.err
 
 
 def test_expectations_on_log_messages_and_notifications_hold_and_fail(

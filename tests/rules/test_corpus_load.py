@@ -169,7 +169,7 @@ def test_removes_without_extends_has_no_meaning(base: Path) -> None:
         (row("AAA-001").replace("ping", "{method: m, omit: [id]}"), 2, 22, "omit: id"),
         (row("AAA-001") + "  needs: {fixture: no_such}\n", 5, 11, "unknown fixture no_such"),
         (row("AAA-001") + row("AAA-001"), 5, 3, "the rule AAA-001 is defined twice"),
-        (row("AAA-001") + "  check: pong\n", 5, 3, "the key check stands twice"),
+        (row("AAA-001") + "  check: pong\n", 5, 3, "the key check appears twice"),
         ("- rule_id: [\n", 2, 1, "this is not YAML"),
     ],
 )

@@ -66,7 +66,7 @@ def test_a_request_matches_whatever_its_client_says_of_itself() -> None:
     )
     assert play(records, asked(5, protocolVersion="2026-07-28", **new)) == ['{"id":5,"result":{}}']
     (refused,) = play(records, asked(5, protocolVersion="1999-01-01", **new))
-    assert "no answer to tools/list" in refused
+    assert "no response to tools/list" in refused
 
 
 def test_equal_questions_get_the_recorded_answers_in_turn_and_then_the_last() -> None:
@@ -89,7 +89,7 @@ def test_params_of_other_types_are_another_question() -> None:
         ("client", request(1, "tools/call", {"x": 1})), ("server", '{"id":1,"result":{}}')
     )
     (said,) = play(records, request(1, "tools/call", {"x": True}))
-    assert said == "-32603: the capture holds no answer to tools/call with these params"
+    assert said == "-32603: the capture has no response to tools/call with these params"
 
 
 def test_progress_goes_to_its_request_with_todays_token() -> None:

@@ -129,7 +129,7 @@ def test_a_suite_without_the_block_has_none(tmp_path: Path) -> None:
             ),
             3,
             5,
-            "a test of a suite can't name a probe",
+            "a test in a suite can't use a probe",
         ),
         (
             (
@@ -172,7 +172,7 @@ def test_a_check_that_is_not_used_is_a_warning() -> None:
     assert found is not None
     [warning] = source.problems
     assert warning.severity == "warning"
-    assert "the rule PROTO-002 is run as it is" in warning.message
+    assert "the rule PROTO-002 runs unchanged" in warning.message
 
 
 def test_a_file_that_can_not_be_read_is_told(tmp_path: Path) -> None:

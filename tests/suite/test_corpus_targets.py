@@ -58,10 +58,10 @@ def test_a_target_finds_its_value(target: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ("error.code", "it was not answered with an error"),
+        ("error.code", "the server returned no error"),
         ("http.header.allow", "there is no header allow"),
         ("steps.second.result", "there is no result"),
-        ("steps.second.http.status", "it did not travel over HTTP"),
+        ("steps.second.http.status", "it was not sent over HTTP"),
     ],
 )
 def test_what_is_not_there_says_why(target: str, reason: str) -> None:
@@ -69,8 +69,8 @@ def test_what_is_not_there_says_why(target: str, reason: str) -> None:
 
 
 def test_a_step_or_fact_that_never_was_says_so() -> None:
-    assert resolve_exchange("steps.other.answer", SEEN)[1] == "the step other was not taken"
-    assert resolve_exchange("probe.other", SEEN)[1] == "the probe did not find out other"
+    assert resolve_exchange("steps.other.answer", SEEN)[1] == "the step other did not run"
+    assert resolve_exchange("probe.other", SEEN)[1] == "the probe did not find other"
     silent = SeenExchange()
     assert resolve_exchange("answer", silent) == ("none", "")
     assert resolve_exchange("transport_observation", silent)[0] is ABSENT
@@ -88,10 +88,10 @@ def test_a_step_or_fact_that_never_was_says_so() -> None:
         ("http.header.Allow", "http.header.NAME"),
         ("result[", "result["),
         ("resultx", "unknown target"),
-        ("steps.second", "does not say what of the step is meant"),
+        ("steps.second", "does not name a part of the step"),
         ("steps.third.answer", "there are second"),
         ("steps.second.steps.second.answer", "the check has none"),
-        ("probe", "names no fact"),
+        ("probe", "is not a fact"),
         ("probe.differing[", "probe.differing["),
     ],
 )
@@ -110,7 +110,7 @@ def test_all_expectations_that_fail_are_told() -> None:
     judged = judge_exchange(expect, SEEN)
     assert [failure.check for failure in judged.failures] == ["answer", "error.code"]
     assert judged.checked == 3
-    assert "it was not answered with an error" in judged.failures[1].message
+    assert "the server returned no error" in judged.failures[1].message
     assert judged.failures[1].actual is None
 
 

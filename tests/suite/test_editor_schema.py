@@ -140,7 +140,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 BEYOND_A_SCHEMA = (
     "which is more than",
     "contradicts",
-    "min_progress is only counted",
+    "min_progress works only",
     "unknown target",
     "unknown spec version",
     "is not a JSON Schema",
@@ -148,17 +148,17 @@ BEYOND_A_SCHEMA = (
     "the content of elicitation",
     "a command and a url",
     "needs a url",
-    "is for a server that is started here",
+    "needs a server with a command",
     "json_path:",
     "capture ",
     "can't be named",
-    "is no name for a variable",
+    "is not a valid variable name",
     "unknown compliance spec_version",
     "check has ",
-    "has no meaning for ",
+    "has no effect for ",
     "omit: ",
-    "can't name a probe",
-    "there is no server to judge",
+    "can't use a probe",
+    "no server to judge",
 )
 
 

@@ -43,7 +43,7 @@ BEFORE = {"/kept": b"same", "/edited": b"1", "/gone": b"x", "/new": None}
         ),
         (
             {"file_contains": {"/folder": "x"}},
-            "file_contains: cannot read /folder: open /folder: it can't be read as a file",
+            "file_contains: cannot read /folder: open /folder: not readable as a file",
         ),
         (
             {"file_contains": {"/a": "hello", "/kept": "x"}},

@@ -163,8 +163,8 @@ def test_equality_in_filters_is_typed() -> None:
         ("$.books[2].sold.x", 'expected object at "x", got null'),
         ("$.owner[0]", 'expected array at "owner", got object'),
         ("$[0]", 'expected array at "$", got object'),
-        ("$..title", "3 values match where one is wanted"),
-        ("$..nothing", "no value matches where one is wanted"),
+        ("$..title", "3 values match, expected one"),
+        ("$..nothing", "no value matches, expected one"),
     ],
 )
 def test_a_way_that_ends_says_where(path: str, message: str) -> None:

@@ -65,7 +65,7 @@ def test_invariants_alone_have_no_sessions_to_judge() -> None:
 def test_a_server_that_is_judged_has_to_be_named() -> None:
     _, lanes, (problem,) = read("compliance: {spec_version: draft}\n")
     assert lanes is None
-    assert "there is no server to judge" in problem
+    assert "no server to judge" in problem
     assert "name one under server, or pass --server" in problem
     assert read("compliance: {spec_version: draft}\n", Given(server=True))[2] == []
 

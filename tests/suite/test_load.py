@@ -105,7 +105,7 @@ def test_a_link_to_a_file_is_read(tmp_path: Path) -> None:
 
 def test_what_does_not_exist_is_a_problem(tmp_path: Path) -> None:
     assert refused(tmp_path / "nope") == ["can't be read: No such file or directory"]
-    assert refused("\0") == ["is no path"]
+    assert refused("\0") == ["is not a valid path"]
 
 
 def test_a_broken_link_is_a_problem(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_equal_names_are_allowed_with_a_warning_that_names_both_places(tmp_path:
     assert names(loaded) == ["same", "same"]
     (warning,) = loaded.warnings
     assert render(warning) == (
-        f"{tmp_path}/b.yaml: warning: another test is named 'same' too\n"
+        f"{tmp_path}/b.yaml: warning: another test has the name 'same'\n"
         f"  it is at {tmp_path}/a.yaml:1:1"
     )
 

@@ -358,8 +358,8 @@ def test_a_server_on_the_command_line_makes_up_for_one_in_the_file() -> None:
 @pytest.mark.parametrize(
     ("written", "warned"),
     [
-        ("{command: s, headers: {A: b}}", "headers has no meaning with transport stdio"),
-        ("{url: 'http://h', transport: http, env: {A: b}}", "env has no meaning with transport"),
+        ("{command: s, headers: {A: b}}", "headers has no effect with transport stdio"),
+        ("{url: 'http://h', transport: http, env: {A: b}}", "env has no effect with transport"),
     ],
 )
 def test_what_a_transport_has_no_use_for_is_a_warning(written: str, warned: str) -> None:

@@ -99,14 +99,14 @@ def test_an_anchor_may_be_given_anew() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "line", "column"),
     [
-        ("a: 1\nb: 2\na: 3\n", "the key a stands twice", 3, 1),
-        ("{1: a, '1': b}", "the key 1 stands twice", 1, 8),
+        ("a: 1\nb: 2\na: 3\n", "the key a appears twice", 3, 1),
+        ("{1: a, '1': b}", "the key 1 appears twice", 1, 8),
         ("a: 1\n---\nb: 2\n", "a second document", 2, 1),
         ("---\n---\n", "a second document", 2, 1),
-        ("[*a]", "nothing is anchored as &a", 1, 2),
-        ("&a [*a]", "*a stands inside of what it names", 1, 5),
+        ("[*a]", "unknown anchor &a", 1, 2),
+        ("&a [*a]", "*a is inside its own anchor", 1, 5),
         ("{<<: 1}", "<< takes a mapping or a list of them", 1, 6),
-        ("{? {a: b} : c}", "a key must be a text", 1, 4),
+        ("{? {a: b} : c}", "a key must be a string", 1, 4),
         ("a: !thing {}", "unknown tag !thing", 1, 4),
     ],
 )
@@ -124,7 +124,7 @@ def test_a_duplicate_key_names_both_places() -> None:
         read_nodes("x:\n  a: 1\n  a: 2\n")
 
     assert (caught.value.line, caught.value.column, caught.value.width) == (3, 3, 1)
-    assert caught.value.hint == "it is first given in line 2, column 3"
+    assert caught.value.hint == "first in line 2, column 3"
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])

@@ -82,7 +82,7 @@ def test_the_first_line_is_for_editors() -> None:
 def test_braces_that_a_suite_would_read_as_a_variable_skip_the_test_and_say_so() -> None:
     text = starter_yaml(Starter("tool", "x", {"a": "{{name}}"}), SERVER, "t")
     assert loaded(text).skip
-    assert "# skipped: a value holds braces" in text
+    assert "# skipped: a value has braces" in text
 
 
 def test_the_fixture_is_a_variable_only_where_we_meant_it() -> None:

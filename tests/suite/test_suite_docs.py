@@ -44,7 +44,7 @@ WORDS: dict[type[FieldKind], str] = {
     Flag: "true or false",
     Whole: "whole number",
     Duration: "duration",
-    Texts: "list of texts",
+    Texts: "list of strings",
     TextTable: "texts by name",
     JsonTable: "values by name",
     JsonSchema: "JSON Schema",

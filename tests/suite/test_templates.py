@@ -181,7 +181,7 @@ def test_a_captured_value_becomes_text(answer: str, path: str, text: str) -> Non
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ("hello", 'capture "v" from "$.a" failed: the answer is not JSON: '),
+        ("hello", 'capture "v" from "$.a" failed: the response is not JSON: '),
         ("{}", 'capture "v" from "$.a" failed: field "a" not found'),
         ("[1]", 'capture "v" from "$.a" failed: '),
     ],

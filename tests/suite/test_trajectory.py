@@ -119,10 +119,10 @@ def test_an_audit_log_is_read_line_by_line() -> None:
         (["", '{"tool":'], "audit log line 2: invalid JSON: unexpected end of JSON input"),
         (
             ['{"call":"a"}', '{"tool":1}'],
-            "none of its 2 events names a tool, so nothing was observed",
+            "none of its 2 events has a tool, so nothing was observed",
         ),
-        (["", "  "], "it holds no event, so nothing was observed"),
-        ([], "it holds no event, so nothing was observed"),
+        (["", "  "], "it has no events, so nothing was observed"),
+        ([], "it has no events, so nothing was observed"),
     ],
 )
 def test_an_audit_log_that_is_none_is_refused(lines: list[str], message: str) -> None:

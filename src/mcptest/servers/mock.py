@@ -63,7 +63,7 @@ def _tool(mock: MockTool) -> Tool:
                 if one.delay:
                     yield one.delay
                 return _result(one, arguments, call)
-        return failure("The mock has no answer for these arguments.")
+        return failure("The mock has no response for these arguments.")
 
     return Tool(
         answer,

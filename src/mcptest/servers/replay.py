@@ -89,7 +89,7 @@ class Replay:
         if all(one.kind is Kind.NOTIFICATION for one in asked):
             return []
         what = show(asked[0].method or "a message without a method", 80)
-        raise Refusal(INTERNAL_ERROR, f"the capture holds no answer to {what} with these params")
+        raise Refusal(INTERNAL_ERROR, f"the capture has no response to {what} with these params")
 
     def _play(self, steps: list[_Step]) -> list[bytes]:
         said: list[bytes] = []
@@ -254,4 +254,4 @@ def serve_recording(path: str) -> None:
             loop.stop_on_signals()
             _play(records, loop)
             return
-    raise UsageError(f"{path}: there is no message in it to be played")
+    raise UsageError(f"{path}: it has no message to replay")

@@ -81,7 +81,7 @@ class RevisionLabel(Text, frozen=True):
 class SpecVersionCheck:
     """A gate: what moves between the pinned revision and another one."""
 
-    against: Annotated[Revision | None, RevisionLabel(), "The revision to go to."] = None
+    against: Annotated[Revision | None, RevisionLabel(), "The target revision."] = None
     expect: Annotated[
         Expected, ListOf(ROW), "What must hold; clean and no breaking change by default."
     ] = SPEC_DEFAULTS
@@ -106,9 +106,9 @@ class ComplianceTest:
     """A rule of the corpus by its id, or a check with expectations of its own."""
 
     name: Annotated[str, "A rule's id, or any name.", Mark.REQUIRED]
-    server: Annotated[str, "Its name. A suite has one server, so the name is not used."] = ""
+    server: Annotated[str, "Its name; unused, because a suite has one server."] = ""
     check: Annotated[SentCheck | None, ObjectOf(CHECK, short_for="method"), CHECK.doc] = None
-    expect: Annotated[Expected, ListOf(ROW), "What must hold of the answer."] = ()
+    expect: Annotated[Expected, ListOf(ROW), "What must hold of the response."] = ()
     place: Place = field(default=_NO_PLACE, compare=False)
 
     @property
@@ -139,7 +139,7 @@ class ComplianceBlock:
     """None: the whole corpus. Empty: the gates alone."""
     fixtures: Annotated[
         Mapping[str, str],
-        "Names of fixtures, each with the tool, prompt or resource of the server that is it.",
+        "Fixture names, each with the tool, prompt or resource of the server that provides it.",
     ] = field(default_factory=dict)
     fixture_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
     place: Place = field(default=_NO_PLACE, compare=False)
@@ -183,7 +183,7 @@ def compliance_of(node: Node, source: SuiteSource) -> ComplianceBlock | None:
         _check_gate(read.get("spec_version_check"), SPEC_TARGETS)
         _check_revision(read.get("spec_version_check"), "against")
         if "spec_version" not in read and "spec_version" not in read.faulty:
-            hint = "pin the revision that the suite was written for: spec_version: v2025-06-18"
+            hint = "set the revision of the suite: spec_version: v2025-06-18"
             message = "spec_version_check needs compliance.spec_version"
             read.complain(message, "spec_version_check", hint=hint)
     if "grade_delta" in read:
@@ -227,18 +227,18 @@ def _check_test(read: Reading) -> None:
         return
     test = value_of(ComplianceTest, read)
     if test.server:
-        read.complain("a suite has one server: the name is not used", "server", warning=True)
+        read.complain("a suite has one server, so the name is unused", "server", warning=True)
     if check := test.check:
         if check.probe:
-            read.complain("a test of a suite can't name a probe", "check", hint="name the rule")
+            read.complain("a test in a suite can't use a probe", "check", hint="name the rule")
         elif test.runs_corpus_rule and test.rule_id:
-            message = f"without expect the rule {test.rule_id} is run as it is; check is not used"
+            message = f"without expect the rule {test.rule_id} runs unchanged, so check is unused"
             read.complain(message, "check", warning=True)
     elif test.expect:
-        read.complain("the test has no check", hint="say what is sent: check: tools/list")
+        read.complain("the test has no check", hint="add what to send, such as check: tools/list")
     if test.runs_corpus_rule and not test.rule_id:
         hint = "add expect, or name a rule such as PROTO-002"
-        read.complain("the test has no expect, so any answer would pass", hint=hint)
+        read.complain("the test has no expect, so any response would pass", hint=hint)
 
 
 def judge_gate(expect: tuple[Expectation, ...], facts: Mapping[str, Any]) -> Evaluation:

@@ -288,7 +288,7 @@ def _content(check: str, path: str, subject: Observed) -> tuple[bytes, Failure |
     if content is not None:
         return content, None
     there = files is None or files.exists(path)
-    why = "it can't be read as a file" if there else "no such file or directory"
+    why = "not readable as a file" if there else "no such file or directory"
     return b"", Failure(check, f"{check}: cannot read {path}: open {path}: {why}", pointer=path)
 
 
@@ -357,7 +357,7 @@ def min_progress(least: int, subject: Observed) -> Outcome:
 @_whole
 def error_code(wanted: int, subject: Observed) -> Outcome:
     error = subject.error
-    message = f"expected JSON-RPC error {wanted}, but the call was answered with a result"
+    message = f"expected JSON-RPC error {wanted}, but the call returned a result"
     if error is not None:
         message = f"expected JSON-RPC error {wanted}, got {error_text(error)}"
     return _unless(code_of(error) == wanted, "error_code", message, wanted, code_of(error))
@@ -393,7 +393,7 @@ def _misfit(check: str, beginning: str, value: Any, wanted: Any) -> Outcome:
 @_whole
 def max_duration(most: float, subject: Observed) -> Outcome:
     actual = subject.duration
-    message = f"max_duration: expected an answer within {most:g} s, it took {actual:.3f} s"
+    message = f"max_duration: expected a response within {most:g}s, it took {actual:.3f}s"
     return _unless(actual <= most, "max_duration", message, most, actual)
 
 
@@ -511,7 +511,7 @@ def read_audit_log(lines: Iterable[str | bytes]) -> tuple[TraceEntry, ...]:
         else:
             others += 1
     if not calls:
-        found = f"none of its {others} events names a tool" if others else "it holds no event"
+        found = f"none of its {others} events has a tool" if others else "it has no events"
         raise AuditLogError(f"{found}, so nothing was observed")
     return tuple(calls)
 

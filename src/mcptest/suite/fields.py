@@ -74,12 +74,12 @@ class Text(FieldKind, frozen=True):
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
         if not isinstance(node, ScalarNode) or node.is_nothing:
-            return source.misfit(name, "a text", node)
+            return source.misfit(name, "a string", node)
         try:
             text = text_value(node)
         except ScalarError as error:
             return source.report_at(node, f"{name}: {error}")
-        return text if text or self.may_be_empty else source.misfit(name, "a text", node)
+        return text if text or self.may_be_empty else source.misfit(name, "a string", node)
 
     def schema(self, definitions: Definitions) -> Schema:
         return {"type": _SCALAR} if self.may_be_empty else {"type": _SCALAR, "minLength": 1}
@@ -95,7 +95,7 @@ class Flag(FieldKind, frozen=True):
         if value is not None:
             return value
         quoted = isinstance(node, ScalarNode) and not node.plain and node.text in {"true", "false"}
-        hint = "write it without quotes" if quoted else ""
+        hint = "remove the quotes" if quoted else ""
         return source.misfit(name, "true or false", node, hint)
 
 
@@ -140,7 +140,7 @@ class Duration(FieldKind, frozen=True):
                 return parse_duration(text_value(node))
             except (UsageError, ScalarError):
                 pass
-        return source.misfit(name, "a duration", node, "write it like 500ms, 30s or 1m30s")
+        return source.misfit(name, "a duration", node, "use a duration such as 500ms, 30s or 1m30s")
 
 
 class Choice(FieldKind, frozen=True):
@@ -175,7 +175,7 @@ class Texts(FieldKind, frozen=True):
         if not isinstance(node, ListNode):
             alone = isinstance(node, ScalarNode) and not node.is_nothing
             hint = f"write {name}: [{node.described}]" if alone else ""
-            return source.misfit(name, "a list of texts", node, hint)
+            return source.misfit(name, "a list of strings", node, hint)
         item = Text(self.may_be_empty)
         values = tuple(item.read(one, f"an item of {name}", source) for one in node.items)
         return INVALID if INVALID in values else values
@@ -194,7 +194,7 @@ class TextTable(FieldKind, frozen=True):
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
         if not isinstance(node, MappingNode):
-            return source.misfit(name, "a mapping of names to texts", node)
+            return source.misfit(name, "a mapping of names to strings", node)
         item = Text(may_be_empty=True)
         table = {
             key: "" if value.is_nothing else item.read(value, f"{name}.{show(key, 60)}", source)
@@ -255,7 +255,9 @@ class MatcherField(FieldKind, frozen=True):
         keys = [key for key, _ in node.entries.values()]
         if len(keys) > 1:
             message = f"{show(keys[0].text, 60)} and {show(keys[1].text, 60)} in one row"
-            return source.report_at(keys[1], message, "write a row for each, with the same target")
+            return source.report_at(
+                keys[1], message, "write one row for each, with the same target"
+            )
         chosen = keys[0].text
         if chosen not in known:
             message = f"unknown matcher {show(chosen, 60)}"
@@ -679,8 +681,8 @@ def _read_field(field: Field, node: Node, reading: Reading) -> bool:
 def complain_of_nothing_asked(reading: Reading) -> None:
     """An error of the protocol or a crash would still fail the test, but no answer would."""
     names = reading.declaration.by_name
-    what = f"{reading.declaration.name} asks for nothing, so any answer would pass"
-    least = "not_error: true asks for the least; " if "not_error" in names else ""
+    what = f"{reading.declaration.name} checks nothing, so any response would pass"
+    least = "not_error: true is the weakest check; " if "not_error" in names else ""
     reading.complain(what, hint=f"{least}known here: {', '.join(names)}")
 
 

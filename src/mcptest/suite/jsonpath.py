@@ -440,7 +440,7 @@ class _Reader(msgspec.Struct):
 
     def comparable(self, operand: Operand) -> Part:
         if operand.kind == "logical":
-            self.refuse(f"{operand.function}() says yes or no; it can't be compared")
+            self.refuse(f"{operand.function}() returns true or false and can't be compared")
         if operand.kind != "nodes":
             return operand.part
         if not operand.singular:
@@ -449,9 +449,9 @@ class _Reader(msgspec.Struct):
 
     def test_of(self, operand: Operand) -> Part:
         if operand.kind == "constant":
-            self.refuse("a value alone is no test")
+            self.refuse("a value alone is not a test")
         if operand.kind == "value":
-            self.refuse(f"{operand.function}() gives a value; compare it with something")
+            self.refuse(f"{operand.function}() returns a value; compare it with something")
 
         def holds(walk: Walk, node: Any) -> bool:
             walk.spend(1)
@@ -503,7 +503,7 @@ def lookup(document: Any, path: str) -> Any:
     found = query(document, path)
     if len(found) != 1:
         many = f"{len(found)} values match" if found else "no value matches"
-        raise PathError(f"{many} where one is wanted")
+        raise PathError(f"{many}, expected one")
     return found[0]
 
 

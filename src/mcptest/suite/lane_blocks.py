@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mcptest.suite.compliance_block import ComplianceBlock
 
 Names: TypeAlias = Annotated[Strings, OURS]
-Strict: TypeAlias = Annotated[bool, "A broken SHOULD fails as well.", OURS]
+Strict: TypeAlias = Annotated[bool, "Fail for broken SHOULD rules too.", OURS]
 _NO_SERVER = "name one under server, or pass --server"
 _Block = TypeVar("_Block", "InvariantsBlock", "PropertiesBlock")
 
@@ -21,7 +21,7 @@ _Block = TypeVar("_Block", "InvariantsBlock", "PropertiesBlock")
 class InvariantsBlock:
     """Judge what the tests of the file record by the rules that hold for a whole session."""
 
-    rules: Annotated[Names, "Only these rules, by id; all of them by default."] = ()
+    rules: Annotated[Names, "Only these rules, by id (default: all)."] = ()
     strict: Strict = False
     place: Place = field(default_factory=lambda: Place(""), compare=False)
 
@@ -32,15 +32,15 @@ class PropertiesBlock:
     """Try the server with generated messages, arguments and conversations,
     as `mcptest property`."""
 
-    names: Annotated[Names, "Only these properties; all of them by default."] = ()
-    examples: Annotated[int, Whole(minimum=1), "For each property; 100 by default.", OURS] = 100
-    seed: Annotated[int, "The same seed gives the same examples; 0 by default.", OURS] = 0
-    max_time: Annotated[float, "For all of it together; 2m by default.", OURS] = 120.0
-    allow_tools: Annotated[Names, "Tools that may be called, too; `*` is all."] = ()
+    names: Annotated[Names, "Only these properties (default: all)."] = ()
+    examples: Annotated[
+        int, Whole(minimum=1), "Examples for each property (default: 100).", OURS
+    ] = 100
+    seed: Annotated[int, "Seed for reproducible examples (default: 0).", OURS] = 0
+    max_time: Annotated[float, "Time limit for all properties (default: 2m).", OURS] = 120.0
+    allow_tools: Annotated[Names, "More tools that may be called; `*` means all."] = ()
     strict: Strict = False
-    replay: Annotated[
-        Names, "Files with counterexamples, beside the suite: only these are tried."
-    ] = ()
+    replay: Annotated[Names, "Files with counterexamples, beside the suite; runs only these."] = ()
     place: Place = field(default_factory=lambda: Place(""), compare=False)
 
 
@@ -74,11 +74,11 @@ def lanes_of(read: Reading, server: ServerSpec | None, *, has_server: bool) -> L
 
         compliance = compliance_of(read.get("compliance"), read.source)
         if compliance is not None and compliance.needs_server and not has_server:
-            read.complain("there is no server to judge", "compliance", hint=_NO_SERVER)
+            read.complain("no server to judge", "compliance", hint=_NO_SERVER)
     invariants = _block(read, InvariantsBlock)
     properties = _block(read, PropertiesBlock)
     if properties is not None and not has_server:
-        read.complain("there is no server to try", "properties", hint=_NO_SERVER)
+        read.complain("no server to test", "properties", hint=_NO_SERVER)
     found = (compliance, invariants, properties)
     if read.source.errors > before or not any(found):
         return None

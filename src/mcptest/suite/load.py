@@ -109,9 +109,9 @@ def _check_progress(read: Reading) -> None:
     asked = read.get("expect")
     rows = asked.get("checks", ()) if isinstance(asked, Reading) else asked or ()
     if isinstance(asked, Reading) and "min_progress" in asked:
-        asked.complain("min_progress is only counted in assert", "min_progress")
+        asked.complain("min_progress works only in assert", "min_progress")
     if any(row.get("target") == "progress" for row in rows):
-        read.complain("progress is only counted in assert", "expect")
+        read.complain("progress works only in assert", "expect")
 
 
 def _check_resources(read: Reading) -> None:
@@ -144,7 +144,7 @@ def _check_trajectory(read: Reading) -> None:
         if needed and not read.get(name):
             read.complain(f"{kind} needs {name}", name)
         elif not needed and read.get(name):
-            read.complain(f"{name} has no meaning for {kind}", name)
+            read.complain(f"{name} has no effect for {kind}", name)
 
 
 _CHECKS: Checks = {
@@ -174,10 +174,10 @@ def _server(read: Reading, given: Given) -> ServerSpec | None:
     transport = _transport(read, overridden=given.server)
     # What would be ignored is said: a docker image that is not used is a false safety.
     if transport != "stdio" and "docker" in read:
-        read.complain("docker is for a server that is started here", "docker")
+        read.complain("docker needs a server with a command", "docker")
     for name in ("url", "headers") if transport == "stdio" else _STARTED:
         if read.get(name) and read.sound:
-            message = f"{name} has no meaning with transport {transport}"
+            message = f"{name} has no effect with transport {transport}"
             read.complain(message, name, warning=True)
     _check_references(read)
     spec = value_of(ServerSpec, read)
@@ -205,7 +205,7 @@ def _transport(read: Reading, *, overridden: bool) -> TransportKind:
     if "url" not in read:
         return "stdio"
     if "command" in read:
-        read.complain("the server has a command and a url", "url", hint="say which by transport")
+        read.complain("the server has a command and a url", "url", hint="choose one with transport")
     try:
         return "sse" if urlsplit(read.get("url")).path.rstrip("/").endswith("/sse") else "http"
     except ValueError:
@@ -304,7 +304,7 @@ def _shared(read: Reading, given: Given) -> _Shared:
     if "isolation" in read:
         if "isolation" in values:
             hint = "keep it here or in defaults"
-            read.complain("isolation stands twice", "isolation", hint=hint)
+            read.complain("isolation appears twice", "isolation", hint=hint)
         values = {**values, "isolation": read.get("isolation")}
     before = read.source.errors
     server: Reading | None = read.get("server")
@@ -369,7 +369,7 @@ def _block(read: Reading, given: Given) -> Block | None:
     name = present[0]
     for source_of_calls in ("trace", "audit_log"):
         if source_of_calls in read and name != "trajectory":
-            read.complain(f"{source_of_calls} has no meaning for {name}", source_of_calls)
+            read.complain(f"{source_of_calls} has no effect for {name}", source_of_calls)
     if name not in read or not read.sound:
         return None
     if name == "trajectory":
@@ -391,7 +391,7 @@ def _trajectory_of(test: Reading, *, live: bool) -> TrajectoryBlock:
     if "trace" not in test and "audit_log" not in test and not live:
         test.complain("a trajectory needs trace or audit_log", "trajectory")
     if test.get("setup"):
-        test.complain("a trajectory starts no server, so setup would not be run", "setup")
+        test.complain("a trajectory starts no server, so setup would not run", "setup")
     return TrajectoryBlock(
         tuple(value_of(TrajectoryCheck, one, _CHECKS) for one in test.get("trajectory")),
         tuple(value_of(TraceEntry, one) for one in test.get("trace", ())),
@@ -435,7 +435,7 @@ def _under(path: str, avoided: _Identity | None) -> Iterator[Found]:
         yield _problem(path, f"can't be read: {error.strerror}")
         return
     except ValueError:
-        yield _problem(path, "is no path")
+        yield _problem(path, "is not a valid path")
         return
     if stat.S_ISDIR(kind):
         yield from _walk(path, avoided)
@@ -552,7 +552,7 @@ def _equal_names(tests: Sequence[Test]) -> Iterator[SuiteProblem]:
     for test in tests:
         earlier = first.setdefault(test.name, test)
         if earlier is not test:
-            message = f"another test is named {show(test.name, 80)!r} too"
+            message = f"another test has the name {show(test.name, 80)!r}"
             hint = f"it is at {show(str(earlier.place), 400)}"
             yield SuiteProblem(test.place, message, hint, severity="warning")
 
@@ -563,6 +563,6 @@ def load_content(data: bytes, file: str, given: Given) -> tuple[FileContent, Sui
     if root is None or (isinstance(root, ScalarNode) and root.plain and not root.text):
         if not source.errors:
             blank = not decode(data).strip()
-            source.report("the file is empty" if blank else "the file holds no test", 1, 1)
+            source.report("the file is empty" if blank else "the file has no tests", 1, 1)
         return FileContent(), source
     return content_of(root, source, os.path.basename(file), given), source  # noqa: PTH119 - a file's

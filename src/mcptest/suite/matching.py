@@ -228,7 +228,7 @@ def error_code(error: Any) -> int | None:
 def error_text(error: Any) -> str:
     """`internal error: kaput (JSON-RPC error -32603)`."""
     if not isinstance(error, Mapping):
-        return f"an error that is not an object but {json_type(error)}"
+        return f"an error that is {json_type(error)}, not an object"
     code, message = error_code(error), error.get("message")
     meaning = "" if code is None else _MEANINGS.get(code, "")
     said = message if isinstance(message, str) and message != meaning else ""
@@ -488,7 +488,7 @@ def in_order(value: Any, argument: Any) -> str | None:
         items = iter(value)
         missing = (w for w in _each(argument) if not any(json_equal(i, w) for i in items))
         lost = next(missing, ABSENT)
-    return None if lost is ABSENT else f"{shown(lost)} is not there in this order"
+    return None if lost is ABSENT else f"{shown(lost)} is missing in this order"
 
 
 @_of_text(PATTERN, each=True)
@@ -523,14 +523,14 @@ def schema(value: Any, argument: Any) -> Failure | str | None:
     except SchemaLimitError as error:
         return f"can't be checked against the schema: {error}"
     except SchemaError as error:
-        return f"can't be held against the schema: {error}"
+        return f"can't be checked against the schema: {error}"
     except (ValueError, OverflowError, RecursionError) as error:
         # a value that is no JSON (a lone surrogate, an endless number) can't fit any schema
         return f"it can't be validated: {show(str(error))}"
     if misfit is None:
         return None
     where = f" at {misfit.pointer}" if misfit.pointer else ""
-    reason = f"does not fit the schema{where}: {misfit.reason}"
+    reason = f"does not match the schema{where}: {misfit.reason}"
     return Failure("schema", reason, argument, value, misfit.pointer)
 
 
@@ -552,7 +552,7 @@ def exists(value: Any, argument: bool) -> Failure | None:
     if (value is not ABSENT) is argument:
         return None
     if argument:
-        return Failure("exists", "expected a value, there is none", True, False)
+        return Failure("exists", "expected a value, got none", True, False)
     return Failure("exists", f"expected no value, got {shown(value)}", False, True)
 
 
@@ -567,7 +567,7 @@ def is_empty(value: Any) -> bool:
 def not_empty(value: Any, argument: bool) -> str | None:
     """Not null, [] or {}, nor text that says no more than one of these."""
     empty = is_empty(value)
-    return f"expected something that is not empty, got {shown(value)}" if empty else None
+    return f"expected a non-empty value, got {shown(value)}" if empty else None
 
 
 @_matcher(NUMBER, is_number, "a number")
@@ -603,7 +603,7 @@ def match(matcher: Mapping[str, Any], value: Any, missing: str = "") -> Failure 
     """
     for name, argument in matcher.items():
         if value is ABSENT and name != "exists":
-            return Failure(name, f"{name}: {missing or 'there is no value'}", argument)
+            return Failure(name, missing or "there is no value", argument)
         if (failure := MATCHERS[name].check(value, argument)) is not None:
             return failure
     return None

@@ -26,8 +26,8 @@ _ANY_OBJECT = {"type": "object"}
 class _Named(msgspec.Struct, frozen=True, kw_only=True):
     """What everything has that a server offers."""
 
-    name: Annotated[str, "How it is called.", Mark.REQUIRED]
-    title: Annotated[str, "What people see; the name by default."] = ""
+    name: Annotated[str, "Its name.", Mark.REQUIRED]
+    title: Annotated[str, "Title for people (default: the name)."] = ""
     description: Annotated[str, "What it is for."] = ""
 
     def __post_init__(self) -> None:
@@ -41,20 +41,20 @@ class MockRefusal(msgspec.Struct, frozen=True):
 
     code: Annotated[int, Whole(minimum=None), "Its code, such as -32603.", Mark.REQUIRED]
     message: Annotated[str, "Its message.", Mark.REQUIRED]
-    data: Annotated[Table | None, "What else it says."] = None
+    data: Annotated[Table | None, "Its data."] = None
 
 
 @declared("answers")
 class MockAnswer(msgspec.Struct, frozen=True):
     """What a tool answers: the first that fits the arguments is taken."""
 
-    when: Annotated[Table, "Arguments that must be given just so; others may be too."] = {}
+    when: Annotated[Table, "Arguments that must match exactly; others are allowed."] = {}
     text: Annotated[AnyText, "A text. {{name}} is the argument of that name."] = None
-    structured: Annotated[Table | None, "Structured content, which is told as text as well."] = None
-    error: Annotated[str, "A result with isError, and these words."] = ""
-    result: Annotated[Table | None, "The whole result, as it is sent."] = None
-    refuse: Annotated[MockRefusal | None, "An error of the protocol instead of a result."] = None
-    delay: Annotated[float, "How long the answer takes."] = 0.0
+    structured: Annotated[Table | None, "Structured content, repeated as text."] = None
+    error: Annotated[str, "A result with isError and this text."] = ""
+    result: Annotated[Table | None, "The complete result."] = None
+    refuse: Annotated[MockRefusal | None, "A JSON-RPC error instead of a result."] = None
+    delay: Annotated[float, "Delay before the response."] = 0.0
 
 
 @declared("tools")
@@ -76,9 +76,9 @@ class MockResource(_Named, frozen=True, kw_only=True):
     """A resource, and what it holds."""
 
     uri: Annotated[str, "Its URI.", Mark.REQUIRED]
-    mime_type: Annotated[str, "Its kind; text/plain by default."] = "text/plain"
-    text: Annotated[AnyText, "What it holds, as text."] = None
-    blob: Annotated[str | None, "What it holds, in base64."] = None
+    mime_type: Annotated[str, "Its MIME type (default: text/plain)."] = "text/plain"
+    text: Annotated[AnyText, "Its content as text."] = None
+    blob: Annotated[str | None, "Its content in base64."] = None
 
     @property
     def contents(self) -> Mapping[str, str]:
@@ -89,16 +89,16 @@ class MockResource(_Named, frozen=True, kw_only=True):
 class MockArgument(_Named, frozen=True, kw_only=True):
     """An argument of a prompt."""
 
-    required: Annotated[bool, "Whether it must be given."] = False
-    values: Annotated[Strings, "Values that are suggested for it."] = ()
+    required: Annotated[bool, "Whether it is required."] = False
+    values: Annotated[Strings, "Suggested values."] = ()
 
 
 @declared("messages")
 class MockMessage(msgspec.Struct, frozen=True):
     """One message of a prompt."""
 
-    role: Annotated[Literal["user", "assistant"], "Who says it.", Mark.REQUIRED]
-    text: Annotated[str, "What. {{name}} is the argument of that name.", Mark.REQUIRED]
+    role: Annotated[Literal["user", "assistant"], "Its role.", Mark.REQUIRED]
+    text: Annotated[str, "Its text. {{name}} is the argument of that name.", Mark.REQUIRED]
 
 
 @declared("prompts")
@@ -114,7 +114,7 @@ class MockServer(_Named, frozen=True, kw_only=True):
     """A server that answers as it is told to."""
 
     version: Annotated[str, "Its version; 1 by default."] = "1"
-    instructions: Annotated[str, "What it tells models about itself."] = ""
+    instructions: Annotated[str, "Instructions for models."] = ""
     tools: Annotated[tuple[MockTool, ...], "Its tools."] = ()
     resources: Annotated[tuple[MockResource, ...], "Its resources."] = ()
     prompts: Annotated[tuple[MockPrompt, ...], "Its prompts."] = ()
@@ -147,7 +147,7 @@ def _check_tool(tool: Reading) -> None:
         forms = sum(name in answer for name in ("error", "result", "refuse"))
         if forms + ("text" in answer or "structured" in answer) != 1:
             hint = "text or structured, or one of error, result and refuse"
-            answer.complain("an answer is given in exactly one way", hint=hint)
+            answer.complain("give exactly one kind of response", hint=hint)
 
 
 def mock_json_schema() -> dict[str, Any]:
@@ -160,15 +160,17 @@ def _check(read: Reading, source: SuiteSource) -> None:
     if source.errors:
         return  # of what could not be read nothing more can be said
     if not any(name in read for name in ("tools", "resources", "prompts")):
-        read.complain("the mock offers nothing", hint="add tools, resources or prompts")
+        read.complain(
+            "the mock has no tools, resources or prompts", hint="add tools, resources or prompts"
+        )
     for tool in read.get("tools", ()):
         _check_tool(tool)
     for resource in read.get("resources", ()):
         if ("text" in resource) == ("blob" in resource):
-            resource.complain("a resource holds either text or blob")
+            resource.complain("a resource has either text or blob")
     for name, key in (("tools", "name"), ("prompts", "name"), ("resources", "uri")):
         seen = set()
         for item in read.get(name, ()):
             if item.get(key) in seen:
-                item.complain(f"the {key} is that of an earlier one", key)
+                item.complain(f"an earlier one has the same {key}", key)
             seen.add(item.get(key))

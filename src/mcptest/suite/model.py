@@ -57,9 +57,9 @@ TextsByPath: TypeAlias = Annotated[TableOfTexts, KEYS]
 class SamplingMock(msgspec.Struct, frozen=True):
     """The answer to every `sampling/createMessage`."""
 
-    text: Annotated[str, _ANY_TEXT, "The text of the answer."] = ""
-    model: Annotated[str, "The model that is said to have answered; `mock` by default."] = "mock"
-    stop_reason: Annotated[str, "Why it stopped; `end_turn` by default."] = "end_turn"
+    text: Annotated[str, _ANY_TEXT, "The text of the response."] = ""
+    model: Annotated[str, "The name of the model (default: `mock`)."] = "mock"
+    stop_reason: Annotated[str, "The stop reason (default: `end_turn`)."] = "end_turn"
 
 
 class ElicitationMock(msgspec.Struct, frozen=True):
@@ -73,14 +73,14 @@ class ElicitationMock(msgspec.Struct, frozen=True):
 class ClientCapabilities(msgspec.Struct, frozen=True):
     """What the client declares, and how it answers the server's requests."""
 
-    roots: Annotated[Paths, "Paths that `roots/list` is answered with."] = ()
-    sampling: Annotated[SamplingMock | None, "The answer to `sampling/createMessage`.", EMPTY] = (
+    roots: Annotated[Paths, "Paths that `roots/list` returns."] = ()
+    sampling: Annotated[SamplingMock | None, "The response to `sampling/createMessage`.", EMPTY] = (
         None
     )
     elicitation: Annotated[
         ElicitationMock | None,
         JsonTable(),
-        "The answer to `elicitation/create`: action (accept, decline or cancel) and content; "
+        "The response to `elicitation/create`: action (accept, decline or cancel) and content; "
         "without content, all other keys are the content.",
     ] = None
 
@@ -96,7 +96,7 @@ class ServerSpec(msgspec.Struct, frozen=True):
         "Environment variables for it. `${VAR}`, `$VAR` and `${VAR:-default}` are filled in.",
         VALUES,
     ] = {}
-    cwd: Annotated[str | None, "The folder in which it is started.", OURS, VALUES] = None
+    cwd: Annotated[str | None, "The working directory.", OURS, VALUES] = None
     clean_env: Annotated[
         bool,
         "It sees only what programs need of the caller's environment (`PATH`, `HOME`, the "
@@ -109,14 +109,14 @@ class ServerSpec(msgspec.Struct, frozen=True):
         "How to talk to it; by default stdio for a command, and for a URL sse if its path ends "
         "with /sse, else http.",
     ] = "stdio"
-    url: Annotated[str, "Where it listens. `${VAR}` and `${VAR:-default}` are filled in."] = ""
+    url: Annotated[str, "Its URL. `${VAR}` and `${VAR:-default}` are filled in."] = ""
     headers: Annotated[TableOfTexts, "HTTP headers; variables are filled in as in env."] = {}
-    docker: Annotated[str, "The image in which the command is run."] = ""
+    docker: Annotated[str, "The image to run the command in."] = ""
     client_capabilities: Annotated[
         ClientCapabilities | None, "What the client declares to the server."
     ] = None
     spec_version: Annotated[
-        str, "The revision of the specification to speak; `auto` by default.", OURS
+        str, "The revision of the specification to use (default: `auto`).", OURS
     ] = "auto"
     place: Place | None = None
 
@@ -128,7 +128,7 @@ class ServerSpec(msgspec.Struct, frozen=True):
 class Expectation(msgspec.Struct, frozen=True):
     """One row of the list form of `expect`: a part of the answer, and what must hold of it."""
 
-    target: Annotated[str, "The part of the answer.", REQUIRED, OURS]
+    target: Annotated[str, "The part of the response to check.", REQUIRED, OURS]
     matcher: Annotated[
         Table,
         MatcherField(),
@@ -140,27 +140,31 @@ class Expectation(msgspec.Struct, frozen=True):
 
 @declared("expect", must_ask=True)
 class Expect(msgspec.Struct, frozen=True):
-    """What must hold of the answer. At least one field must ask for something."""
+    """What must hold of the response. At least one field must ask for something."""
 
-    contains: Annotated[Strings, "Texts that must all be in the answer."] = ()
-    contains_any: Annotated[Strings, "Texts of which at least one must be in the answer."] = ()
-    not_contains: Annotated[Strings, "Texts that must not be in the answer."] = ()
-    equals: Annotated[AnyText, "The whole answer, apart from white space around it."] = None
-    json_path: Annotated[Table, "Values that the answer, read as JSON, has at paths."] = {}
-    min_results: Annotated[Count, "The least number of items in the array of the answer."] = None
-    max_results: Annotated[Count, "The largest number of items in the array of the answer."] = None
-    not_empty: Annotated[bool, "The answer is not empty, null, [] or {}."] = False
+    contains: Annotated[Strings, "Strings that the response must all contain."] = ()
+    contains_any: Annotated[
+        Strings, "Strings of which the response must contain at least one."
+    ] = ()
+    not_contains: Annotated[Strings, "Strings that the response must not contain."] = ()
+    equals: Annotated[AnyText, "The complete response, except surrounding white space."] = None
+    json_path: Annotated[Table, "Expected values by path in the response, read as JSON."] = {}
+    min_results: Annotated[Count, "Minimum number of items in the array of the response."] = None
+    max_results: Annotated[Count, "Maximum number of items in the array of the response."] = None
+    not_empty: Annotated[bool, "The response is not empty, null, [] or {}."] = False
     not_error: Annotated[bool, "The tool did not report an error."] = False
-    is_error: Annotated[bool, "The tool reported an error (isError), as it should."] = False
-    matches_regex: Annotated[Strings, "Patterns (RE2) that the answer must all match."] = ()
-    file_contains: Annotated[TextsByPath, "Files by path, each with a text that it must hold."] = {}
+    is_error: Annotated[bool, "The tool reported an error (isError)."] = False
+    matches_regex: Annotated[Strings, "Patterns (RE2) that the response must all match."] = ()
+    file_contains: Annotated[
+        TextsByPath, "Files by path, each with a string that it must contain."
+    ] = {}
     file_not_contains: Annotated[
-        TextsByPath, "Files by path, each with a text that it must not hold."
+        TextsByPath, "Files by path, each with a string that it must not contain."
     ] = {}
     file_not_exists: Annotated[Paths, "Paths at which nothing may exist after the call."] = ()
-    file_unchanged: Annotated[Paths, "Files that the call must leave as they were."] = ()
-    net_delta: Annotated[AnyNumber, "The number in the field net_delta of the answer."] = None
-    in_order: Annotated[Strings, "Texts that must follow each other in the answer."] = ()
+    file_unchanged: Annotated[Paths, "Files that the call must not change."] = ()
+    net_delta: Annotated[AnyNumber, "The number in the field net_delta of the response."] = None
+    in_order: Annotated[Strings, "Strings that must follow each other in the response."] = ()
     min_progress: Annotated[
         Count,
         Whole(idle=0),
@@ -173,10 +177,8 @@ class Expect(msgspec.Struct, frozen=True):
         "A JSON Schema for the structured content, or for the text read as JSON.",
         OURS,
     ] = None
-    max_duration: Annotated[float | None, "The longest time that the call may take.", OURS] = None
-    error_code: Annotated[
-        AnyNumber, "The code of the JSON-RPC error that must be the answer.", OURS
-    ] = None
+    max_duration: Annotated[float | None, "Maximum time for the call.", OURS] = None
+    error_code: Annotated[AnyNumber, "The code of the expected JSON-RPC error.", OURS] = None
     checks: Annotated[
         tuple[Expectation, ...], "Rows of the list form, beside the other fields.", OURS
     ] = ()
@@ -186,25 +188,27 @@ class Expect(msgspec.Struct, frozen=True):
 class LoggingExpect(msgspec.Struct, frozen=True):
     """What must hold of the log messages that arrive during the call."""
 
-    min_messages: Annotated[Count, "The least number of messages."] = None
-    contains_level: Annotated[Strings, "Levels of which each must occur."] = ()
-    contains_data: Annotated[Strings, "Texts that must each be in some message's data."] = ()
+    min_messages: Annotated[Count, "Minimum number of messages."] = None
+    contains_level: Annotated[Strings, "Levels that must all occur."] = ()
+    contains_data: Annotated[Strings, "Strings that the data of some message must contain."] = ()
 
 
 @declared("assert_notifications.expect", must_ask=True)
 class NotificationExpect(msgspec.Struct, frozen=True):
     """What must hold of the notifications that arrive during the call."""
 
-    min_count: Annotated[Count, "The least number of notifications."] = None
-    max_count: Annotated[Count, "The largest number of notifications."] = None
-    methods: Annotated[Strings, "Methods of which each must occur."] = ()
+    min_count: Annotated[Count, "Minimum number of notifications."] = None
+    max_count: Annotated[Count, "Maximum number of notifications."] = None
+    methods: Annotated[Strings, "Methods that must all occur."] = ()
     not_methods: Annotated[Strings, "Methods that must not occur."] = ()
-    contains_data: Annotated[Strings, "Texts that must each be in some notification's params."] = ()
-    not_contains_data: Annotated[Strings, "Texts that must be in no notification's params."] = ()
+    contains_data: Annotated[
+        Strings, "Strings that the params of some notification must contain."
+    ] = ()
+    not_contains_data: Annotated[Strings, "Strings that no notification's params may contain."] = ()
 
 
 EXPECT, ROW = DECLARED[Expect], DECLARED[Expectation]
-_EXPECT_DOC = "What must hold of the answer."
+_EXPECT_DOC = "What must hold of the response."
 Tool: TypeAlias = Annotated[str, "The tool to call.", REQUIRED]
 Args: TypeAlias = Annotated[Table, "Its arguments.", VALUES]
 Expected: TypeAlias = Annotated[Expect, Expectations(EXPECT, ROW), _EXPECT_DOC, REQUIRED]
@@ -227,7 +231,7 @@ class SetupStep(msgspec.Struct, frozen=True):
 class ListRequest(msgspec.Struct, frozen=True):
     """A request for a list; all pages are fetched."""
 
-    cursor: Annotated[AnyText, "Where to start; from the beginning by default.", VALUES] = None
+    cursor: Annotated[AnyText, "The cursor to start at (default: the first page).", VALUES] = None
 
 
 Listing: TypeAlias = Annotated[ListRequest | None, EMPTY]
@@ -254,7 +258,7 @@ class CompletionArgument(msgspec.Struct, frozen=True):
     """The argument that is completed."""
 
     name: Annotated[str, "Its name.", REQUIRED, VALUES]
-    value: Annotated[str, _ANY_TEXT, "What was typed so far; empty by default.", VALUES] = ""
+    value: Annotated[str, _ANY_TEXT, "The text so far (default: empty).", VALUES] = ""
 
 
 @declared("assert")
@@ -313,7 +317,7 @@ class SamplingBlock(msgspec.Struct, frozen=True):
 
     tool: Tool
     args: Args = {}
-    mock_text: Annotated[str, _ANY_TEXT, "The text of the model's answer."] = ""
+    mock_text: Annotated[str, _ANY_TEXT, "The text of the model's response."] = ""
     mock_model: Annotated[str, "The model's name; `mock` by default."] = "mock"
     expect: Expected = Expect()
 
@@ -326,7 +330,7 @@ class SamplingBlock(msgspec.Struct, frozen=True):
 class LoggingBlock(msgspec.Struct, frozen=True):
     """Sets the log level (`logging/setLevel`), calls a tool and looks at the log messages."""
 
-    set_level: Annotated[str, "The level, such as debug.", REQUIRED]
+    set_level: Annotated[str, "The log level, such as debug.", REQUIRED]
     tool: Annotated[str, "The tool to call; without one only the level is set."] = ""
     args: Args = {}
     expect: Annotated[LoggingExpect, "What must hold of the messages.", REQUIRED] = LoggingExpect()
@@ -407,10 +411,10 @@ class Test(msgspec.Struct, frozen=True):
     setup: Annotated[
         tuple[SetupStep, ...], "Tool calls before the test, in the same session.", EMPTY
     ] = ()
-    timeout: Annotated[float | None, "The longest time that a whole test may take."] = None
-    skip: Annotated[bool, "Do not run this test; it is reported as skipped."] = False
+    timeout: Annotated[float | None, "Maximum time for a whole test."] = None
+    skip: Annotated[bool, "Skip this test and report it as skipped."] = False
     skip_unless_env: Annotated[str, "Skip when this environment variable is unset or empty."] = ""
-    tags: Annotated[Strings, "Words to select tests by.", OURS] = ()
+    tags: Annotated[Strings, "Tags for selecting tests.", OURS] = ()
     isolation: Annotated[
         Isolation | None,
         "fresh: a server and a copy of the fixture for each test; shared: one for the tests that "
@@ -482,10 +486,10 @@ TEST = Declaration(
 )
 DEFAULTS = Declaration(
     "defaults",
-    "What holds for every test of the file that does not say otherwise.",
+    "Defaults for every test of the file.",
     (
         _OF_TEST["timeout"],
-        Field("tags", Texts(), "Words that every test has besides its own tags.", ours=True),
+        Field("tags", Texts(), "Tags of every test, in addition to its own.", ours=True),
         _OF_TEST["isolation"],
         Field("setup", _OF_TEST["setup"].kind, "Tool calls before the setup of each test."),
         _OF_TEST["skip_unless_env"],
@@ -496,7 +500,10 @@ SUITE = Declaration(
     "Our form: several tests in a file, with what they share.",
     (
         Field(
-            "server", _OF_TEST["server"].kind, "The server of all tests that name none.", ours=True
+            "server",
+            _OF_TEST["server"].kind,
+            "The server of all tests without their own.",
+            ours=True,
         ),
         Field("defaults", ObjectOf(DEFAULTS), DEFAULTS.doc, ours=True),
         _OF_TEST["isolation"],

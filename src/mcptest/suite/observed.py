@@ -344,7 +344,7 @@ TARGETS: Mapping[str, TargetRoot] = {
     "text": TargetRoot("the text under test", lambda s: (s.text, ""), has_parts=False),
     "$": TargetRoot("the text read as JSON; a path may follow, as in json_path", _document),
     "result": TargetRoot(
-        "the result as it came; a path may follow: `result.content[0].type`",
+        "the raw result; a path may follow: `result.content[0].type`",
         lambda s: (s.result, "there is no result"),
     ),
     "structured": TargetRoot(
@@ -353,19 +353,19 @@ TARGETS: Mapping[str, TargetRoot] = {
     ),
     "is_error": TargetRoot("the `isError` flag", lambda s: (s.is_error, ""), has_parts=False),
     "error": TargetRoot(
-        "the JSON-RPC error that the call was answered with; `error.code`, `error.message`",
-        lambda s: _unless_none(s.error, "the call was not answered with an error"),
+        "the JSON-RPC error of the call; `error.code`, `error.message`",
+        lambda s: _unless_none(s.error, "the call returned no error"),
     ),
     "duration": TargetRoot(
-        "seconds from the request to its answer", lambda s: (s.duration, ""), has_parts=False
+        "seconds from the request to its response", lambda s: (s.duration, ""), has_parts=False
     ),
     "progress": TargetRoot(
-        "how many progress notifications came; only in `assert`",
+        "the number of progress notifications; only in `assert`",
         lambda s: _unless_none(s.progress, "progress was not captured"),
         has_parts=False,
     ),
     "notifications": TargetRoot(
-        "the notifications that came, as a list; `notifications[*].method`",
+        "the notifications, as a list; `notifications[*].method`",
         lambda s: (list(s.notifications), ""),
     ),
 }
@@ -390,7 +390,7 @@ def target_problem(
         hint = f", did you mean {near[0]}?" if near else f"; there are {', '.join(names)}"
         return f"unknown target {quote(target)}{hint}"
     if path and not known.has_parts:
-        return f"{root} has no parts that {quote(path)} could lead to"
+        return f"{root} has no parts, so {quote(path)} leads nowhere"
     return _path_problem(target, path)
 
 
@@ -442,36 +442,36 @@ class SeenExchange(msgspec.Struct, frozen=True, kw_only=True):
 
 EXCHANGE_TARGETS: Mapping[str, TargetRoot] = {
     "answer": TargetRoot(
-        "`result`, `error`, or `none` when nothing came in time", lambda e: (e.answer, ""), False
+        "`result`, `error`, or `none` without a response in time", lambda e: (e.answer, ""), False
     ),
     "result": TargetRoot(
         "the result; a path may follow", lambda e: (e.result, "there is no result")
     ),
     "error": TargetRoot(
         "the JSON-RPC error; a path may follow: `error.code`",
-        lambda e: (e.error, "it was not answered with an error"),
+        lambda e: (e.error, "the server returned no error"),
     ),
     "exchange": TargetRoot(
-        "all of it as one object (`answer`, `result`, `error`, `http`, `asked`, `transport`), for "
-        "a schema with alternatives",
+        "the exchange as one object (`answer`, `result`, `error`, `http`, `asked`, `transport`), "
+        "for a schema with alternatives",
         lambda e: (e.whole, ""),
     ),
     "notifications": TargetRoot(
-        "the notifications that came meanwhile, as a list", lambda e: (list(e.notifications), "")
+        "the notifications during the exchange, as a list", lambda e: (list(e.notifications), "")
     ),
     "asked": TargetRoot(
-        "what the server asked of the client, by a request or in an input-required result",
+        "requests of the server, sent as such or in an input-required result",
         lambda e: (list(e.asked), ""),
     ),
     "transport_observation": TargetRoot(
-        "how the connection fared: `transport`, `alive`, `unusable`",
+        "the state of the connection: `transport`, `alive`, `unusable`",
         lambda e: (dict(e.transport) or ABSENT, "the transport was not observed"),
     ),
 }
 SPECIAL_TARGETS: Mapping[str, str] = {
     "http": "`http.status`, `http.body`, `http.header.NAME`",
-    "steps": "`steps.NAME.` and any target: what came after that step of the probe",
-    "probe": "`probe.FACT`: what the probe found out; a path may follow",
+    "steps": "`steps.NAME.` and any target: the result of that step of the probe",
+    "probe": "`probe.FACT`: a fact that the probe found; a path may follow",
 }
 
 
@@ -497,12 +497,12 @@ def _named_problem(
     if name not in known:
         there = f"there are {', '.join(known)}" if known else "the check has none"
         word = "step" if root == "steps" else "fact"
-        return f"{quote(target)} names no {word} of the check: {there}"
+        return f"{quote(target)} is not a {word} of the check: {there}"
     after = rest[1 + len(name) :]
     if root == "probe":
         return _path_problem(target, after)
     if not after.startswith("."):
-        return f"{quote(target)} does not say what of the step is meant"
+        return f"{quote(target)} does not name a part of the step"
     return exchange_target_problem(after[1:])
 
 
@@ -520,7 +520,7 @@ def resolve_exchange(target: str, seen: SeenExchange) -> tuple[Any, str]:
     root, rest = split_target(target)
     if root == "http":
         if seen.http is None:
-            return ABSENT, "it did not travel over HTTP"
+            return ABSENT, "it was not sent over HTTP"
         part = rest.removeprefix(".")
         if part in {"status", "body"}:
             return seen.http.get(part, ABSENT), f"there is no {part}"
@@ -531,13 +531,13 @@ def resolve_exchange(target: str, seen: SeenExchange) -> tuple[Any, str]:
         name, _, inner = rest[1:].partition(".")
         step = seen.steps.get(name)
         if step is None:
-            return ABSENT, f"the step {name} was not taken"
+            return ABSENT, f"the step {name} did not run"
         return resolve_exchange(inner, step)
     if root == "probe":
         found = _NAME.match(rest[1:])
         name = found.group() if found else ""
         value = seen.facts.get(name, ABSENT)
-        return _follow(rest[1 + len(name) :], value, f"the probe did not find out {name}")
+        return _follow(rest[1 + len(name) :], value, f"the probe did not find {name}")
     return _follow(rest, *EXCHANGE_TARGETS[root].value(seen))
 
 

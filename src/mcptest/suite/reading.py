@@ -54,7 +54,7 @@ class ScalarNode(msgspec.Struct, frozen=True, gc=False):
     def described(self) -> str:
         """What stands there, in a few words."""
         if self.is_nothing or not self.text:
-            return "nothing" if self.is_nothing else "an empty text"
+            return "nothing" if self.is_nothing else "an empty string"
         quote = "" if self.plain else '"'
         return f"{quote}{show(self.text, 40)}{quote}"
 
@@ -136,7 +136,7 @@ def _of_the_parser(error: Any) -> YamlError:
         hint = f"{error.context}, which starts on line {error.context_mark.line + 1}"
     problem = str(error.problem or error.context)
     if "cannot start any token" in problem:
-        hint = "YAML is indented with spaces, and a value that starts with @ or ` needs quotes"
+        hint = "indent YAML with spaces, and quote a value that starts with @ or `"
     return YamlError(f"this is not YAML: {problem}", line, column, hint=hint)
 
 
@@ -195,14 +195,14 @@ class _Builder(msgspec.Struct):
             elif kind in steps:
                 steps[kind](event)
             elif kind is document and self.root is not None:
-                raise _at(event, "a second document", hint="one file holds one document")
+                raise _at(event, "a second document", hint="a file has one document")
         return self.root
 
     def _counted(self, event: _Event) -> None:
         self.count += 1
         if self.count - self.from_aliases > MOST_WRITTEN:
             hint = "split it into several files"
-            raise _at(event, f"the file holds more than {MOST_WRITTEN:,} values", hint=hint)
+            raise _at(event, f"the file has more than {MOST_WRITTEN:,} values", hint=hint)
 
     def _scalar(self, event: _Event) -> None:
         self._counted(event)
@@ -245,11 +245,11 @@ class _Builder(msgspec.Struct):
     def _alias(self, event: _Event) -> None:
         name = event.anchor
         if name not in self.anchors:
-            hint = "quote it if it is a text"
-            raise _at(event, f"nothing is anchored as &{show(name, 60)}", hint=hint)
+            hint = "quote it if it is a string"
+            raise _at(event, f"unknown anchor &{show(name, 60)}", hint=hint)
         anchored = self.anchors[name]
         if anchored is None:
-            raise _at(event, f"*{show(name, 60)} stands inside of what it names")
+            raise _at(event, f"*{show(name, 60)} is inside its own anchor")
         node, size, height = anchored
         if len(self.open) + height > DEEPEST:
             raise _at(event, f"nested more than {DEEPEST} deep")
@@ -274,15 +274,15 @@ def _entries(flat: list[Node]) -> dict[str, tuple[ScalarNode, Node]]:
     pairs = iter(flat)
     for key, value in zip(pairs, pairs, strict=True):
         if type(key) is not ScalarNode:
-            hint = "a text that starts with {{ needs quotes" if type(key) is MappingNode else ""
-            raise YamlError("a key must be a text", key.line, key.column, hint=hint)
+            hint = "a string that starts with {{ needs quotes" if type(key) is MappingNode else ""
+            raise YamlError("a key must be a string", key.line, key.column, hint=hint)
         if key.plain and key.text == "<<":
             merged.extend(value.items if type(value) is ListNode else (value,))
             continue
         earlier, _ = entries.setdefault(key.text, (key, value))
         if earlier is not key:
-            message = f"the key {show(key.text, 60)} stands twice"
-            hint = f"it is first given in line {earlier.line}, column {earlier.column}"
+            message = f"the key {show(key.text, 60)} appears twice"
+            hint = f"first in line {earlier.line}, column {earlier.column}"
             raise YamlError(message, key.line, key.column, hint=hint, width=key.width)
     # The mapping's own keys win, and of several merged mappings the first. What is merged was
     # counted when its alias was met.
@@ -362,7 +362,7 @@ def _plain(text: str) -> Any:
         return True if text in _TRUE else False if text in _FALSE else text
     if first in "+-.0123456789":
         if "." in text and re.fullmatch(_NOT_JSON, text):
-            raise ScalarError(f"{text} has no form in JSON; quote it if it is a text")
+            raise ScalarError(f"{text} is not valid in JSON; quote it if it is a string")
         number = _number(text)
         return text if number is None else number
     return text
@@ -374,7 +374,7 @@ def _number(text: str) -> int | float | None:
     digits = text.replace("_", "")
     if len(digits) > _LONGEST_NUMBER:
         if re.fullmatch(_FLOAT, digits):
-            raise ScalarError(f"a number of {len(digits)} characters; quote it if it is a text")
+            raise ScalarError(f"a number of {len(digits)} characters; quote it if it is a string")
         return None
     is_a_count = _DIGITS.issuperset(digits) and (digits[0] != "0" or digits == "0")
     if is_a_count or re.fullmatch(_DECIMAL, digits):
@@ -387,7 +387,7 @@ def _number(text: str) -> int | float | None:
         return None
     value = float(digits)
     if math.isinf(value):
-        raise ScalarError(f"{show(digits, 40)} is too large; quote it if it is a text")
+        raise ScalarError(f"{show(digits, 40)} is too large; quote it if it is a string")
     is_negative_zero = value == 0 and math.copysign(1, value) < 0
     becomes_whole = value.is_integer() and abs(value) < _LARGEST_WHOLE and not is_negative_zero
     return int(value) if becomes_whole else value
@@ -407,11 +407,11 @@ def _binary(text: str) -> str:
     try:
         raw = base64.b64decode("".join(text.split()), validate=True)
     except ValueError:
-        raise ScalarError("!!binary holds no base64") from None
+        raise ScalarError("!!binary is not base64") from None
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise ScalarError("!!binary holds bytes that are no UTF-8 text") from None
+        raise ScalarError("!!binary is not UTF-8 text") from None
 
 
 _MISMATCH = object()

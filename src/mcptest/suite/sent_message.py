@@ -22,7 +22,7 @@ class SentHttpRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     method: Annotated[
         str, Choice(("GET", "POST", "DELETE", "PUT", "OPTIONS")), "Its method.", Mark.REQUIRED
     ]
-    headers: Annotated[Table, "Its headers; null leaves out one that is usual."] = {}
+    headers: Annotated[Table, "Its headers; null removes a default header."] = {}
     body: Annotated[str, Text(may_be_empty=True), "Its body."] = ""
 
 
@@ -32,17 +32,15 @@ class SentCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     method: Annotated[str, "The method of a request."] = ""
     params: Annotated[Table | None, "Its params; the members of `_meta` are added."] = None
-    meta: Annotated[Table, "Members of `_meta` that are other than usual; null: none."] = {}
-    headers: Annotated[Table, "HTTP headers that are other than usual; null: none."] = {}
-    omit: Annotated[Strings, f"What is left out: {', '.join(PARTS)}."] = ()
-    declare: Annotated[
-        Strings, "Client capabilities under which it is sent: `elicitation.url`."
-    ] = ()
-    raw: Annotated[
-        str, Text(may_be_empty=True), "Bytes that are sent as they stand, as one message."
-    ] = ""
+    meta: Annotated[
+        Table, "Members of `_meta` that differ from the default; null removes one."
+    ] = {}
+    headers: Annotated[Table, "HTTP headers that differ from the default; null removes one."] = {}
+    omit: Annotated[Strings, f"What to omit: {', '.join(PARTS)}."] = ()
+    declare: Annotated[Strings, "Client capabilities to declare, such as `elicitation.url`."] = ()
+    raw: Annotated[str, Text(may_be_empty=True), "Raw bytes to send as one message."] = ""
     http: Annotated[SentHttpRequest | None, "A bare HTTP request to the endpoint."] = None
-    probe: Annotated[str, "A named sequence of messages; not for suites, which name the rule."] = ""
+    probe: Annotated[str, "A named sequence of messages; not available in suites."] = ""
 
     @property
     def kind(self) -> str:
@@ -73,12 +71,12 @@ def check_of(read: Reading) -> SentCheck | None:
     given = [name for name in KINDS if name in read]
     if len(given) != 1:
         found = " and ".join(given) if given else "nothing to send"
-        read.complain(f"check has {found}", hint=f"give one of {', '.join(KINDS)}")
+        read.complain(f"check has {found}", hint=f"use one of {', '.join(KINDS)}")
         return None
     before, kind = read.source.errors, given[0]
     for name in ("params", "meta", "headers", "omit", "declare"):
         if name in read and kind != "method":
-            read.complain(f"{name} has no meaning for {kind}", name)
+            read.complain(f"{name} has no effect for {kind}", name)
     for part in read.get("omit", ()):
         if part not in PARTS:
             read.complain(f"omit: {show(part, 40)}", "omit", hint=did_you_mean(part, PARTS))

@@ -70,7 +70,7 @@ def starter_yaml(starter: Starter, server: WrittenServer, name: str) -> str:
         args = _without_templates(args, known)
         # The name of a tool is the one text that is taken as it stands.
         subject = subject if starter.kind == "tool" else _without_templates(subject, known)
-        skip = skip or "a value holds braces that a suite reads as a variable"
+        skip = skip or "a value has braces that a suite would read as a variable"
     document: dict[str, Any] = {"name": name}
     if server.block:
         document["server"] = dict(server.block)
@@ -149,12 +149,12 @@ def scalar(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):
-            raise UnwritableError("a value is no number of JSON")
+            raise UnwritableError("a value is not a JSON number")
         text = repr(value)
         return text if "." in text or "e" not in text else text.replace("e", ".0e")
     text = str(value)
     if _SURROGATE.search(text):
-        raise UnwritableError("it holds half a surrogate pair, which no YAML file can")
+        raise UnwritableError("it has half a surrogate pair, which YAML does not allow")
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS_WITH_A_MEANING and len(text) < 200:
         return text
     quoted = _TO_ESCAPE.sub(lambda found: _ESCAPES.get(found.group()) or escaped(found), text)

@@ -193,7 +193,7 @@ def captured_text(answer: str, path: str) -> str:
         return answer
     document, problems = read_json(answer.encode("utf-8", "surrogatepass"))
     if problems:
-        raise CaptureError(f"the answer is not JSON: {problems[0].reason}")
+        raise CaptureError(f"the response is not JSON: {problems[0].reason}")
     try:
         value = lookup(document, path)
     except PathError as error:
@@ -223,7 +223,7 @@ def check_templates(
             if name == FIXTURE:
                 step.complain("a capture can't be named fixture", "capture")
             elif not re.fullmatch(NAME, name):
-                step.complain(f"{show(name, 60)!r} is no name for a variable", "capture")
+                step.complain(f"{show(name, 60)!r} is not a valid variable name", "capture")
             if path not in _WHOLE_ANSWER:
                 from mcptest.suite.jsonpath import path_problem
 
@@ -288,9 +288,9 @@ def _check_text(scalar: ScalarNode, known: set[str], source: SuiteSource) -> Non
             if name == FIXTURE:
                 message, hint = "{{fixture}} has no value", "pass --fixture DIR"
             else:
-                message = f"nothing captures {{{{{show(name, 60)}}}}} before it is used here"
+                message = f"{{{{{show(name, 60)}}}}} is not captured before it is used here"
                 captured = sorted(known - {FIXTURE})
-                only = "only a setup step before it can"
+                only = "capture it in an earlier setup step"
                 hint = did_you_mean(name, captured) if captured else only
         elif name in known or name == FIXTURE:
             message = f"{show(text, 60)} is not replaced"

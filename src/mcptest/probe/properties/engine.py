@@ -161,7 +161,7 @@ def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done])
         except Stopped:
             if order.is_interrupted:
                 raise
-            message = f"{order.out_of_time}: the server had not started by then"
+            message = f"{order.out_of_time}: the server was not ready by then"
             raise PeerError(
                 ErrorKind.TIMEOUT, message, hint="allow more time with --max-time"
             ) from None
