@@ -565,7 +565,7 @@ def is_empty(value: Any) -> bool:
 
 @_matcher(YES)
 def not_empty(value: Any, argument: bool) -> str | None:
-    """Not null, [] or {}, nor text that says no more than one of these."""
+    """Not null, [] or {}, and not a text with only one of these."""
     empty = is_empty(value)
     return f"expected a non-empty value, got {shown(value)}" if empty else None
 
@@ -584,14 +584,14 @@ def maximum(value: Any, argument: float) -> str | None:
 
 @_of_container(COUNT)
 def min_length(value: Any, argument: int) -> str | None:
-    """At least so many characters, elements or members."""
+    """At least this many characters, elements or members."""
     reason = f"expected a length of at least {argument}, got {len(value)}"
     return None if len(value) >= argument else reason
 
 
 @_of_container(COUNT)
 def max_length(value: Any, argument: int) -> str | None:
-    """At most so many characters, elements or members."""
+    """At most this many characters, elements or members."""
     reason = f"expected a length of at most {argument}, got {len(value)}"
     return None if len(value) <= argument else reason
 
