@@ -67,7 +67,7 @@ def _tell_version() -> int:
         os.write(1, f"mcptest {__version__}\n".encode())
     except OSError as error:
         if sys.stderr is not None:
-            sys.stderr.write(f"mcptest: can't write the output: {error.strerror}\n")
+            sys.stderr.write(f"mcptest: cannot write the output: {error.strerror}\n")
         return 1
     return 0
 

@@ -195,11 +195,11 @@ def test_the_installed_command_is_the_same_program() -> None:
 
 
 LOST = {
-    ">/dev/full": "can't write the output: No space left on device",
-    ">&-": "can't write the output: it is closed",
-    "|true": "the reader of the output left before its end: Broken pipe",
+    ">/dev/full": "cannot write the output: No space left on device",
+    ">&-": "cannot write the output: it is closed",
+    "|true": "the output was closed before its end: Broken pipe",
 }
-REMEDY = "  the results are not complete there; give the output a place that can hold it\n"
+REMEDY = "  the output is incomplete; write it where it fits, and let its reader finish\n"
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ def test_odd_names_of_tools_are_advised_against() -> None:
     judged = judge("tool-names", lists=tools({}, {}, {"name": "a b"}))
     assert judged.verdict.value == "ready"
     assert "rename: a b" in judged.advice
-    assert "named more than once: t" in judged.advice
+    assert "duplicate: t" in judged.advice
 
 
 def test_a_title_is_a_text() -> None:

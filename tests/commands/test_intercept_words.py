@@ -59,7 +59,7 @@ def test_what_can_not_begin_says_why_on_stderr_only(
         (("--proxy", "--listen", "nonsense", "--server", "http://127.0.0.1:1/"), "HOST:PORT"),
         (("--proxy", "--listen", "127.0.0.1:0", "--server", "demo"), "URL"),
         (("--listen", "127.0.0.1:0", "--server", "demo"), "--proxy"),
-        (("--proxy", "--call", "add", "--server", "demo"), "asks nothing"),
+        (("--proxy", "--call", "add", "--server", "demo"), "do not work with --proxy"),
     ],
 )
 def test_options_of_record_that_make_no_sense_are_refused(

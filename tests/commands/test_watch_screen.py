@@ -187,7 +187,7 @@ def test_problems_are_shown_with_their_place_and_so_is_their_end() -> None:
     assert "did you mean x?" in stream.getvalue()
     assert stream.getvalue().endswith("  and 4 more problems\n")
     shown.problems([])
-    assert stream.getvalue().endswith("✓ the suites can be read again\n")
+    assert stream.getvalue().endswith("✓ the suites are valid again\n")
 
 
 def test_quiet_tells_only_what_goes_wrong() -> None:

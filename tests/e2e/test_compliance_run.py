@@ -165,7 +165,7 @@ def test_secrets_of_the_environment_are_not_shown(tmp_path: Path) -> None:
         (("--server", "demo", "--rule", "PROTO-002"), "name the revision that has it"),
         (("--server", "demo", "--map", "slow=x"), "unknown fixture slow"),
         (("--server", "demo", "--map", "slow_tool"), "--map takes K=V"),
-        (("--server", "demo", "--registry", "nowhere/registry.yml"), "there is no registry"),
+        (("--server", "demo", "--registry", "nowhere/registry.yml"), "no such registry"),
         (("--server", "demo", "--baseline", "nowhere.yml"), "nowhere.yml"),
         (("--server", "demo", "--spec-version", "2025-6-18"), "unknown spec version"),
         (("--from-suite", "nowhere.yml"), "nowhere.yml"),

@@ -301,14 +301,14 @@ def test_a_call_that_is_not_answered_is_no_clean_bill() -> None:
     )
     report = json.loads(done.out)
     assert done.code == 1
-    assert "tools/call was not answered" in report["notes"]
+    assert "the server did not answer tools/call" in report["notes"]
 
 
 def test_what_breaks_and_could_not_be_looked_at_again_is_not_taken_for_mended() -> None:
     over = threading.Event()
 
     def tell(done: int, total: int, doing: str) -> None:
-        if doing == "looking again at what breaks":
+        if doing == "confirming what breaks":
             over.set()
 
     target = Target(way="stdio", label="old", command=OLD)

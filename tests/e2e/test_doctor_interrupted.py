@@ -35,5 +35,5 @@ def test_an_interrupted_examination_reports_and_leaves_nothing_behind(tmp_path: 
     done = interrupted_in_a_call(tmp_path, *words)
     assert done.code == 130, done.err
     assert "mcptest: interrupted" in done.err
-    assert "interrupted: only what was looked at by then is told here" in done.out
+    assert "interrupted: the report is incomplete" in done.out
     assert any("interrupted" in one for one in json.loads(out.read_text())["notes"])

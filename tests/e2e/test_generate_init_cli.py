@@ -143,7 +143,7 @@ def test_a_fault_that_no_test_looks_for_is_not_called_a_failing_test(tmp_path: P
     done = mcptest("init", str(tmp_path / "evals"), "--no-snapshots", "--", *EXPLORED, *words)
     assert "'internal' is broken: its test will fail" in done.out
     assert "'misshapen' is broken: its test will fail" in done.out
-    assert "'unstructured' has a fault that its test does not look for: " in done.out
+    assert "'unstructured' has a fault that its test does not check: " in done.out
     failed = mcptest("run", str(tmp_path / "evals"), "--json").out
     outcomes = {one["name"]: one["status"] for one in json.loads(failed)}
     assert outcomes == {

@@ -38,7 +38,7 @@ SAYS_OF_AN_INPUT = {
     "fuzz": (1, "its input schema " + UNCHECKED),
     "property": (1, "bomb: its input schema " + UNCHECKED),
     "generate": (1, "bomb: its input schema " + UNCHECKED),
-    "init": (1, "tool 'bomb' has a fault that its test does not look for: its input schema "),
+    "init": (1, "tool 'bomb' has a fault that its test does not check: its input schema "),
     "record": (1, "tools/call bomb it was not called: its inputSchema " + UNCHECKED),
     "compliance": (1, "the inputSchema of 'bomb' " + UNCHECKED),
     "doctor": (1, "schemas that can't be checked: bomb.inputSchema: "),

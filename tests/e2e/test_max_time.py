@@ -132,7 +132,7 @@ def test_init_writes_tests_for_what_it_reached_in_time(tmp_path: Path) -> None:
     assert done.code == 1, done.said
     assert f"stopped after {LIMIT}s of --max-time: " in done.err
     assert "of 40 items not reached" in done.err
-    assert "not every answer was kept" in done.err
+    assert "not all golden files were written" in done.err
     assert 0 < len(list(evals.glob("slow_*.yaml"))) < 20
     assert requests(log) <= 2 * MOST  # each server that keeps answers is met once more
 

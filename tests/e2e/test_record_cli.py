@@ -343,17 +343,21 @@ def _killed_at_last(process: subprocess.Popen[bytes]) -> Iterator[None]:
         ([], 2, "no server is named"),
         (["--server", "demo", "--spec-version", "2025-06-17"], 2, "unknown spec version"),
         (["--server", "demo", "--timeout", "soon"], 2, "--timeout: not a duration"),
-        (["--server", "demo", "--call", "add={"], 2, "--call add: the arguments are not JSON"),
+        (
+            ["--server", "demo", "--call", "add={"],
+            2,
+            "add: the arguments are not valid JSON",
+        ),
         (["--server", "demo", "--call", "add=[1]"], 2, "the arguments are not an object"),
-        (["--server", "demo", "--call", "a=" + "[" * 99_999], 2, "are not JSON"),
+        (["--server", "demo", "--call", "a=" + "[" * 99_999], 2, "are not valid JSON"),
         (["--server", "demo", "--", "server"], 2, "given twice"),
         (["--server", "demo", "--header", "X"], 2, "--header takes K=V"),
         (["--server", "ftp://example.com/"], 2, "only http and https"),
         (["--server", "http://user:pw@example.com/"], 2, "user name or password"),
         (["--server", "http://127.0.0.1:1/", "--header", "X=a\nb"], 2, "header"),
         (["--server", "http://127.0.0.1:1/", "--header", "X y=1"], 2, "header"),
-        (["--server", "demo", "--format", "yaml"], 2, "invalid choice"),
-        (["--server", "demo", "--proxy", "--call", "x"], 2, "--call and --read don't go with it"),
+        (["--server", "demo", "--form", "yaml"], 2, "invalid choice"),
+        (["--server", "demo", "--proxy", "--call", "x"], 2, "do not work with --proxy"),
         (["--server", "demo", "--proxy", "--listen", "127.0.0.1:0"], 2, "need a server with a URL"),
     ],
 )
@@ -398,7 +402,7 @@ def test_an_older_capture_is_kept_when_the_session_never_begins(
     done = record(out, "--format", form, command=command)
     assert done.code == 3
     assert out.read_text() == "older"
-    assert "was left as it was" in done.err
+    assert "is unchanged" in done.err
     assert list(out.parent.iterdir()) == [out]
 
 

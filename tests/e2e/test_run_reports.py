@@ -98,7 +98,7 @@ def test_an_output_that_is_full_is_no_success(site: Site) -> None:
             timeout=60,
         )
     assert done.returncode == 1
-    assert b"can't write the output" in done.stderr
+    assert b"cannot write the output" in done.stderr
 
 
 def test_keep_going_runs_the_valid_rest_and_still_fails(site: Site) -> None:

@@ -259,7 +259,7 @@ def test_what_has_no_answer_is_skipped_and_says_so(desk: Desk) -> None:
     done = desk.snapshot()
     assert done.code == 4
     assert "a test of trajectory has no response to keep" in done.out
-    assert "no answer was compared" in done.err
+    assert "no response was compared" in done.err
 
 
 def test_an_expectation_that_fails_is_only_noted(desk: Desk) -> None:

@@ -103,7 +103,7 @@ def test_a_broken_file_is_shown_with_its_place_and_a_mended_one_is_run(site: Sit
         terminal.until("1 problem in the suites")
         terminal.until(WAITING)
         file.write_text(good)
-        terminal.until("the suites can be read again")
+        terminal.until("the suites are valid again")
         terminal.until("1 passed")
         shutil.rmtree(file.parent)
         terminal.until("can't be read: No such file or directory")

@@ -28,9 +28,9 @@ def judged(code: int = 0) -> ComplianceReport:
         (judged(), WELL, ServerOutcome.PASSED, ""),
         (judged(1), WELL, ServerOutcome.FAILED, ""),
         (judged(), ILL, ServerOutcome.FAILED, ""),
-        (judged(4), WELL, ServerOutcome.NOT_JUDGED, "none of the rules was observed"),
+        (judged(4), WELL, ServerOutcome.NOT_JUDGED, "no rule was observed"),
         (judged(), None, ServerOutcome.FAILED, "not audited"),
-        (None, None, ServerOutcome.NOT_JUDGED, "none of the rules was observed"),
+        (None, None, ServerOutcome.NOT_JUDGED, "no rule was observed"),
     ],
 )
 def test_only_a_server_that_was_judged_and_audited_to_the_end_passes(

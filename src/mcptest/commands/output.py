@@ -147,7 +147,7 @@ def masked_streams() -> Iterator[None]:
 
 # -- Standard output and standard error that outlive whoever reads them --------------------------
 
-_REMEDY = "  the results are not complete there; give the output a place that can hold it"
+_REMEDY = "  the output is incomplete; write it where it fits, and let its reader finish"
 
 
 class StandardStream(io.FileIO):
@@ -222,5 +222,5 @@ def code_with_output(code: int) -> int:
 
 def say_lost(error: OSError) -> None:
     left = error.errno == errno.EPIPE
-    what = "the reader of the output left before its end" if left else "can't write the output"
+    what = "the output was closed before its end" if left else "cannot write the output"
     sys.stderr.write(f"mcptest: {what}: {error.strerror}\n{_REMEDY}\n")

@@ -137,7 +137,7 @@ def chosen_lanes(arguments: argparse.Namespace, loaded: LoadedSuite) -> tuple[La
     if not loaded.lanes:
         return ()
     if getattr(arguments, "languages", None):
-        sys.stderr.write("mcptest: note: a matrix runs tests; the lanes of the suite are not run\n")
+        sys.stderr.write("mcptest: note: the lanes of the suite are not run: a matrix runs tests\n")
         return ()
     from mcptest.probe.lanes import check_names
 
@@ -151,7 +151,7 @@ def chosen_lanes(arguments: argparse.Namespace, loaded: LoadedSuite) -> tuple[La
 def why_without_lanes(arguments: argparse.Namespace) -> str:
     """Why only tests are run; empty where the lanes are run too."""
     if arguments.pattern or arguments.tag or arguments.last_failed:
-        return "only some tests were asked for"
+        return "only some tests were selected"
     later_shard = arguments.shard is not None and not arguments.shard.startswith("1/")
     return "the first shard runs them" if later_shard else ""
 

@@ -24,7 +24,7 @@ def judge_captures(arguments: argparse.Namespace) -> int:
     sessions = [judge(source, rules, revision) for source in sources]
     hazards = compose(sessions, arguments.separate_transports)
     report = build_report(sessions, hazards, "compliance invariants", strict=arguments.strict)
-    nothing = "nothing to judge: the capture exercised none of the rules"
+    nothing = "nothing to judge: no rule was observed in the capture"
     return conclude(arguments, report, repeat=partial(_again, arguments), nothing=nothing)
 
 
@@ -41,7 +41,7 @@ def _chosen_rules(names: list[str] | None) -> list[Rule]:
     for rule in chosen:
         if not isinstance(rule, Rule):
             raise UsageError(
-                f"{rule.id} is about several sessions together and is always looked at",
+                f"{rule.id} judges several sessions together and always runs",
                 hint="--rule takes rules that judge one session",
             )
     return [rule for rule in chosen if isinstance(rule, Rule)]

@@ -43,7 +43,7 @@ def show_diff(arguments: argparse.Namespace) -> int:
         block = load_compliance_block(Path(arguments.rules_from))
         if block is None:
             said = f"{arguments.rules_from} has no compliance block"
-            raise UsageError(said, hint="--rules-from takes such a suite")
+            raise UsageError(said, hint="--rules-from takes a suite with compliance:")
         touched = touched_tests(block, diff)
     if arguments.json or arguments.format == "json":
         say_json(sys.stdout, diff_as_json(diff, touched))
@@ -63,6 +63,6 @@ def _corpus(version: str, corpora: Path | None) -> VersionCorpus:
     if corpus is None:
         raise UsageError(
             f"there is no corpus for {revision.label}",
-            hint=f"it would be the folder {corpora}/{revision.label}",
+            hint=f"expected the folder {corpora}/{revision.label}",
         )
     return corpus

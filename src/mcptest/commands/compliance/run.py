@@ -83,7 +83,7 @@ from mcptest.transport.files import replace_file
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 
 _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
-_INTERRUPTED = "interrupted: only what was judged by then is told here"
+_INTERRUPTED = "interrupted: the report is incomplete"
 
 
 def judge_live(arguments: argparse.Namespace) -> int:
@@ -101,7 +101,7 @@ def judge_live(arguments: argparse.Namespace) -> int:
             if lent:  # the captures are gone at the end, and only the page shows what is in them
                 uncaptured = (replace(one, captures=()) for one in report.judgements)
                 shown = replace(report, judgements=tuple(uncaptured))
-            nothing = "nothing was judged: no rule was observed, and no gate asked"
+            nothing = "nothing was judged: no rule was observed and no gate was set"
             page = partial(_as_html, report)
             return conclude(arguments, shown, nothing=nothing, page=page, lost=lost)
 
@@ -182,8 +182,8 @@ def check(arguments: argparse.Namespace) -> None:
     if arguments.from_suite is None and not names_server:
         raise UsageError(
             "no server is named",
-            hint='add --server demo, --server "npx my-server", --server http://…/mcp, '
-            "--from-suite FILE, or the command after --",
+            hint='name one: demo, "npx my-server", http://…/mcp, --from-suite FILE, '
+            "or the command after --",
         )
     if arguments.update_baseline and arguments.baseline is None:
         raise UsageError("--update-baseline requires --baseline")
@@ -192,7 +192,7 @@ def check(arguments: argparse.Namespace) -> None:
     for option in ("min_grade", "save_scorecard") if arguments.rule else ():
         if getattr(arguments, option):
             word = option.replace("_", "-")
-            raise UsageError(f"--{word} needs the whole corpus: leave out --rule")
+            raise UsageError(f"--{word} requires all rules: remove --rule")
 
 
 def corpora_of(arguments: argparse.Namespace) -> Path | None:
@@ -202,7 +202,7 @@ def corpora_of(arguments: argparse.Namespace) -> Path | None:
     path = Path(arguments.registry)
     folder = path if path.is_dir() else path.parent
     if not (folder / "registry.yml").is_file():
-        raise UsageError(f"there is no registry {show(str(path), 200)}")
+        raise UsageError(f"no such registry: {show(str(path), 200)}")
     return folder
 
 
@@ -256,7 +256,7 @@ class ComplianceCase:
             return
         for revision in spoken_revisions(order):
             repeat = repeat_command(self.arguments, revision.value)
-            because = "one of those that the server speaks"
+            because = "one that the server speaks"
             yield replace(order, revision=revision, because=because, repeat=repeat)
 
 
@@ -280,7 +280,7 @@ def _case(
         try:
             captures.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"can't keep captures in {captures}: {error.strerror}") from None
+            raise UsageError(f"cannot write captures to {captures}: {error.strerror}") from None
 
     order = Order(
         target=server.target,
@@ -301,7 +301,7 @@ def _case(
 def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> ComplianceCase:
     file = str(arguments.from_suite)
     if Path(file).is_dir():
-        raise UsageError(f"--from-suite takes a file, and {file} is a folder")
+        raise UsageError(f"--from-suite takes a file, not a folder: {file}")
     given = arguments.server is not None or bool(arguments.server_command)
     # What its tests need is not asked here, so a fixture counts as given.
     loaded = load_suites([file], fixture=file, server_given=given)
@@ -312,7 +312,7 @@ def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> Complian
     if block is None:
         raise UsageError(
             f"{arguments.from_suite} has no compliance block",
-            hint="--from-suite takes a suite with compliance:, --server judges without one",
+            hint="add compliance: to the suite, or judge a server without a suite",
         )
     check_names([lanes], corpora)
     _check_wishes(arguments, block, corpora)
@@ -324,7 +324,7 @@ def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> Complian
     server = server_of_suite(lanes.server, _choice(arguments), "")
     server = SuiteServer(server.target, block.spec_version or server.revision)
     case = _case(arguments, corpora, block, server)
-    note = "only the tests that --rule names were run, and no gate"
+    note = "only the tests named by --rule ran; gates did not"
     return dataclasses.replace(case, notes=(*case.notes, note)) if asked else case
 
 
@@ -345,7 +345,7 @@ def _check_wishes(
         if wanted is not pinned:
             raise UsageError(
                 f"the suite pins {pinned.label}, and --spec-version says {show(version, 40)}",
-                hint="change compliance.spec_version, or leave the option out",
+                hint="change compliance.spec_version, or remove --spec-version",
             )
     if block.tests is None:
         check_rules(arguments.rule, pinned, corpora)
@@ -426,12 +426,12 @@ def standards_of(arguments: argparse.Namespace, case: ComplianceCase) -> Standar
     delta = case.block.grade_delta
     if case.every_revision and (delta is not None or arguments.save_scorecard is not None):
         raise UsageError(
-            "--spec-version all gives several grades, and a scorecard holds one",
+            "--save-scorecard takes one grade, and --spec-version all gives several",
             hint="name one revision",
         )
     if arguments.save_scorecard is not None:
         if case.order is None:
-            raise UsageError("there is no grade to save: the suite asks nothing of a server")
+            raise UsageError("no grade to save: the suite does not test a server")
         refuse_other_file(arguments.save_scorecard, SCORECARD_FORMAT, "a scorecard")
     path: Path | None = arguments.baseline
     anew, used = arguments.update_baseline, None

@@ -68,7 +68,7 @@ from mcptest.rules.expected_failures import (
     requirement_set,
 )
 from mcptest.session.meeting import ASKED_FOR
-from mcptest.session.server_spec import target_of
+from mcptest.session.server_spec import given_twice, target_of
 from mcptest.transport.files import replace_file
 from mcptest.transport.interrupt import stopping_on_signals
 from mcptest.transport.target import Target
@@ -102,7 +102,7 @@ def check_choice(arguments: argparse.Namespace) -> None:
     }
     for option, given in choices.items():
         if given:
-            raise UsageError(f"--requirements already says what {option} would", hint="give one")
+            raise UsageError(f"--requirements and {option} are both given", hint="give one of them")
 
 
 def _chosen(
@@ -146,7 +146,7 @@ def test_client(arguments: argparse.Namespace) -> int:
         sys.stdout.writelines(f"{one.name} {revision}\n" for one, revision in chosen)
         return ExitCode.OK if chosen else ExitCode.NOTHING_MATCHED
     if not chosen:
-        sys.stderr.write("mcptest: no scenario fits\n")
+        sys.stderr.write("mcptest: no scenario matches\n")
         return ExitCode.NOTHING_MATCHED
     return _put_through(
         arguments,
@@ -169,7 +169,7 @@ def claims_of(text: str) -> frozenset[str]:
     both = {"elicitation-form", "elicitation-url"} if "elicitation" in words else set()
     for word in words - {"elicitation"}:
         if word not in CLAIMS:
-            raise UsageError(f"--claims: {word!r} is none of {', '.join(CLAIMS)}")
+            raise UsageError(f"--claims: {word!r} is not one of {', '.join(CLAIMS)}")
     return (words - {"elicitation"}) | both
 
 
@@ -182,7 +182,7 @@ def _client_chosen(
     fitting = [one for one in found if arguments.transport in one.transports]
     left_out = [one.name for one in found if one not in fitting]
     if left_out and (arguments.scenario or not fitting):
-        raise UsageError(f"{left_out[0]} is not for {arguments.transport}")
+        raise UsageError(f"{left_out[0]} does not run over {arguments.transport}")
     if left_out:
         notes.append(f"not over {arguments.transport}: {', '.join(left_out)}")
     # the newest that the server will speak
@@ -221,7 +221,7 @@ def _words(arguments: argparse.Namespace) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(arguments.command))
     except ValueError as error:
-        raise UsageError(f"--command can't be read: {error}") from None
+        raise UsageError(f"--command: {error}") from None
     if not words:
         raise UsageError("--command is empty")
     return words
@@ -247,7 +247,7 @@ def test_server(arguments: argparse.Namespace) -> int:
     check_choice(arguments)
     if arguments.url is not None:
         if arguments.server is not None:
-            raise UsageError("--url and --server name the same thing", hint="give one of them")
+            raise given_twice()
         arguments.server = arguments.url
     target = target_of(server_words(arguments))
     revision, because = _server_revision(arguments, target)
@@ -258,7 +258,7 @@ def test_server(arguments: argparse.Namespace) -> int:
         return ExitCode.OK if names else ExitCode.NOTHING_MATCHED
     if not names:
         sys.stderr.write(
-            f"mcptest: no scenario fits {revision} over {target.way}\n"
+            f"mcptest: no scenario for {revision} over {target.way}\n"
             f"  {revision}: {because}; `mcptest compliance run` judges every revision\n"
         )
         return ExitCode.NOTHING_MATCHED
@@ -442,7 +442,7 @@ def publish(
     if unreachable is not None and not arguments.json:
         tell_unwritten(arguments, [*unkept, *write_files(arguments, report, page)])
         raise unreachable
-    nothing = "nothing was judged: no scenario could be observed"
+    nothing = "nothing was judged: no check was observed"
     code = conclude(arguments, report, nothing=nothing, page=page, lost=unkept)
     if unreachable is not None:
         raise unreachable
@@ -503,7 +503,7 @@ def write_results(folder: Path, result: ScenarioResult) -> Path:
             (place / CAPTURE).chmod(0o600)
         except OSError as error:
             where = place / CAPTURE
-            raise UsageError(f"can't copy the capture to {where}: {error.strerror}") from None
+            raise UsageError(f"cannot copy the capture to {where}: {error.strerror}") from None
     return place
 
 
@@ -519,9 +519,9 @@ def _new_folder(folder: Path, result: ScenarioResult, now: datetime.datetime) ->
         except FileExistsError:
             continue
         except OSError as error:
-            raise UsageError(f"can't write results to {folder}: {error.strerror}") from None
+            raise UsageError(f"cannot write results to {folder}: {error.strerror}") from None
         return place
-    raise UsageError(f"can't write results to {folder}: there is no free name")
+    raise UsageError(f"cannot write results to {folder}: no free name")
 
 
 def _check_row(check: CheckResult, now: datetime.datetime) -> dict[str, Any]:

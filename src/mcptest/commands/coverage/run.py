@@ -55,7 +55,7 @@ def run_coverage(arguments: argparse.Namespace) -> int:
             offer, loaded.suite.tests, server=server, kinds=kinds, threshold=arguments.fail_under
         )
         captured = close_and_say_notes(explored)
-    nothing = "the server offers nothing that could be covered"
+    nothing = "the server has nothing to cover"
     return max(captured, conclude(arguments, report, nothing=nothing))
 
 
@@ -65,7 +65,7 @@ def _kinds(words: str) -> tuple[ItemKind, ...]:
     unknown = [word for word in wanted if word not in kinds]
     if unknown or not wanted:
         named = unknown[0] if unknown else ""
-        raise UsageError(f"--of takes some of {', '.join(kinds)}, not {named!r}")
+        raise UsageError(f"--of takes {', '.join(kinds)}, not {named!r}")
     return tuple(kinds[word] for word in wanted)
 
 

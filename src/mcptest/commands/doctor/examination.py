@@ -349,15 +349,15 @@ class Examination:
             self._reopened += 1
             self._fell_silent = self._fell_silent or mute
             gone = self._conversation.gone
-            why = gone.message if gone is not None else "it answered nothing any more"
+            why = gone.message if gone is not None else "it stopped answering"
             lines = "; ".join(line.strip() for line in why.splitlines())
-            self._remark(lines, f"the server was lost and started again: {lines}")
+            self._remark(lines, f"the server was restarted: {lines}")
             self._conversation.close()
             self._listened_to = 0
             try:
                 self._conversation = self.site.open(declare=EVERYTHING)
             except PeerError as error:
-                self.notes.append(f"the server did not come back: {error.message}")
+                self.notes.append(f"the server could not be restarted: {error.message}")
                 self._reopened = _REOPENINGS
         return self._conversation
 
@@ -437,7 +437,7 @@ class Examination:
         budget = Deadline.after(self.site.order.timeout)
         for tool in self._callable():
             if budget.expired:
-                self.notes.append("not every tool was called: the calls took too long")
+                self.notes.append("some tools were not called: the calls took too long")
                 break
             self.calls.append(AskedCall(tool, self._ask_soundly(call_of(tool))))
 
@@ -473,7 +473,7 @@ class Examination:
         if asked.exchange.answer == "none" and check.method not in self.unanswered:
             self.unanswered.add(check.method)
             why = trouble_of(self._conversation.tape.records, asked.stream)
-            self.notes.append(f"{check.method} was not answered{why and f': {why}'}")
+            self.notes.append(f"the server did not answer {check.method}{why and f': {why}'}")
         return asked
 
     # -- other connections -----------------------------------------------------------------
@@ -490,7 +490,7 @@ class Examination:
         try:
             doors = [(self._door(), each) for each in (together, *([one] for one in alone)) if each]
         except PeerError as error:
-            self.notes.append(f"the server could not be spoken to in {self.newer}: {error.message}")
+            self.notes.append(f"no session in {self.newer}: {error.message}")
             return {}
         found: dict[str, Asked] = {}
         started = [(door, one, door.start(checks[one])) for door, (one, *_) in doors]
@@ -602,5 +602,5 @@ class Examination:
         try:
             return self.site.open(declare=declare)
         except PeerError as error:
-            self.notes.append(f"there was no second connection: {error.message}")
+            self.notes.append(f"a second connection could not be opened: {error.message}")
             return None

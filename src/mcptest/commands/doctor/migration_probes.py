@@ -111,7 +111,7 @@ def uncalled_in_words(examination: Examination) -> str:
     names = examination.uncalled
     return (
         f"{len(names)} of {len(list(examination.tools))} tools were not called ({some(names)}): "
-        "without --allow-tool NAME only those are that say they only read"
+        "they are not marked readOnlyHint; --allow-tool NAME allows one"
     )
 
 
@@ -135,13 +135,13 @@ def discover(examination: Examination) -> Judged:
     asked = examination.knocked("discover")
     result = asked.exchange.result
     if not isinstance(result, dict):
-        return breaks(f"server/discover is answered with {said(asked)}", asked)
+        return breaks(f"server/discover gets {said(asked)}", asked)
     versions = result.get("supportedVersions")
     wanted = examination.newer.wire_version
     if not isinstance(versions, list) or wanted not in versions:
         named = show(str(versions), 80)
-        return breaks(f"supportedVersions of server/discover is {named}, without {wanted}", asked)
-    return ready("server/discover is answered without a handshake", asked)
+        return breaks(f"supportedVersions of server/discover is {named} and lacks {wanted}", asked)
+    return ready("server/discover works without a handshake", asked)
 
 
 @probe("request-meta")
@@ -149,15 +149,15 @@ def request_meta(examination: Examination) -> Judged:
     served = examination.knocked("list")
     if not is_result(served):
         method = examination.a_list
-        return breaks(f"{method} that stands on its own is answered with {said(served)}", served)
+        return breaks(f"{method} without a handshake gets {said(served)}", served)
     for name, lacking in _LACKING.items():
         refused = examination.knocked(name)
         if _is_read_as_older(name, refused, examination):
             continue
         if code_of(refused) != INVALID_PARAMS:
-            told = f"a request without {lacking} is answered with {said(refused)}, not with -32602"
+            told = f"a request without {lacking} gets {said(refused)} instead of error -32602"
             return breaks(told, refused)
-    told = "requests are served on their own, and refused without _meta"
+    told = "requests work without a handshake, and are refused without _meta"
     return ready(told, served, examination.knocked("list-without-meta"))
 
 
@@ -181,10 +181,10 @@ def version_error(examination: Examination) -> Judged:
     error = asked.exchange.error
     data = error.get("data") if isinstance(error, dict) else None
     if code_of(asked) != UNSUPPORTED_VERSION:
-        return breaks(f"a version that nobody speaks is answered with {said(asked)}", asked)
+        return breaks(f"an unsupported version gets {said(asked)}", asked)
     if not isinstance(data, dict) or not isinstance(data.get("supported"), list):
-        return breaks("-32022 comes without data.supported", asked)
-    return ready("an unsupported version is refused with those that are supported", asked)
+        return breaks("error -32022 has no data.supported", asked)
+    return ready("an unsupported version is refused with a list of supported ones", asked)
 
 
 @probe("ping")
@@ -192,17 +192,17 @@ def ping(examination: Examination) -> Judged:
     asked = examination.ask_in_newer("ping")
     sent = examination.watch.questions.get("ping")
     if sent is not None:
-        return breaks("the server sends pings of its own", sent)
+        return breaks("the server sends ping requests", sent)
     return _gone("ping", asked)
 
 
 def _gone(method: str, asked: Asked) -> Judged:
     """A method that is an unknown one now."""
     if code_of(asked) == METHOD_NOT_FOUND:
-        return ready(f"{method} is an unknown method", asked)
+        return ready(f"{method} gets error -32601", asked)
     if not came(asked):
-        return unknown(f"{method} was not answered at all", asked)
-    return breaks(f"{method} is answered with {said(asked)}, not with -32601", asked)
+        return unknown(f"the server did not answer {method}", asked)
+    return breaks(f"{method} gets {said(asked)} instead of error -32601", asked)
 
 
 @probe("logging")
@@ -210,14 +210,14 @@ def logging(examination: Examination) -> Judged:
     unasked = examination.watch.log_messages
     if not examination.declares("logging"):
         if unasked is not None:
-            return breaks("log messages come without the logging capability", unasked)
-        return not_used("the server does not declare logging, and sent no log message")
+            return breaks("the server sends log messages without the logging capability", unasked)
+        return not_used("the server does not declare logging and sent no log messages")
     asked = examination.ask_in_newer("logging/setLevel", {"level": "info"})
     if not examination.speaks_newer and is_result(asked):
-        told = "log levels are set for a session, by logging/setLevel"
+        told = "the server sets log levels per session, with logging/setLevel"
         return breaks(told, examination.introduction, asked)
     if unasked is not None:
-        return breaks("log messages come for requests that did not ask for them", unasked)
+        return breaks("the server sends log messages that no request asked for", unasked)
     return _gone("logging/setLevel", asked)
 
 
@@ -232,7 +232,7 @@ def subscriptions(examination: Examination) -> Judged:
     if not examination.speaks_newer:
         if not used:
             return not_used("the server declares neither subscribe nor listChanged", asked)
-        told = f"the server declares {some(used)}, which rest on what is gone"
+        told = f"the server declares {some(used)}, which depend on removed methods"
         return breaks(told, examination.introduction, asked)
     if code_of(asked) != METHOD_NOT_FOUND:
         return _gone("resources/subscribe", asked)
@@ -259,7 +259,7 @@ def _listening(examination: Examination, changing: Sequence[str]) -> Judged:
     if not acknowledged:
         told = show(pending.answer.raw if pending.answer is not None else b"", 200)
         return breaks(f"subscriptions/listen ended before an acknowledgement: {told}")
-    return ready("subscriptions/listen is acknowledged, and resources/subscribe is unknown")
+    return ready("subscriptions/listen is acknowledged, and resources/subscribe gets error -32601")
 
 
 @probe("server-requests")
@@ -269,10 +269,10 @@ def server_requests(examination: Examination) -> Judged:
         return breaks(f"the server sends requests: {some(asked)}", *asked.values())
     inputs = examination.watch.inputs
     if inputs:
-        return ready(f"input is asked for by a result: {some(inputs)}", *inputs.values())
+        return ready(f"the server asks for input in results: {some(inputs)}", *inputs.values())
     if examination.uncalled:
-        return unknown(f"no request of the server was seen, but {uncalled_in_words(examination)}")
-    return not_used("nothing that was called led to a request of the server")
+        return unknown(f"the server sent no request, but {uncalled_in_words(examination)}")
+    return not_used("no call made the server send a request")
 
 
 def _breaks_by(
@@ -288,7 +288,7 @@ def _breaks_by(
 @probe("result-type")
 def result_type(examination: Examination) -> Judged:
     watch = examination.watch
-    typed = ready(f"all {watch.results} results that were seen have a resultType")
+    typed = ready(f"all {watch.results} results have a resultType")
     otherwise = typed if watch.results else unknown("no result was seen")
     return _breaks_by(watch.untyped, "results have no resultType", otherwise)
 
@@ -297,8 +297,8 @@ def result_type(examination: Examination) -> Judged:
 def cache_hints(examination: Examination) -> Judged:
     watch = examination.watch
     if not watch.cacheable:
-        return not_used("none of the results that carry cache hints was seen")
-    told = f"all {watch.cacheable} results that need ttlMs and cacheScope have them"
+        return not_used("no result that carries cache hints was seen")
+    told = f"all {watch.cacheable} cacheable results have ttlMs and cacheScope"
     return _breaks_by(watch.uncached, "ttlMs or cacheScope is missing", ready(told))
 
 
@@ -310,16 +310,16 @@ def missing_resource(examination: Examination) -> Judged:
     result = asked.exchange.result
     if isinstance(result, dict):
         if result.get("contents") == []:
-            return breaks("a missing resource is answered with empty contents", asked)
-        return unknown(f"the server has something to read at {UNKNOWN_URI}", asked)
+            return breaks("a missing resource gets empty contents", asked)
+        return unknown(f"the server has a resource at {UNKNOWN_URI}", asked)
     checked = check_resource_error_code(code_of(asked), examination.newer)
     if isinstance(checked, Fail):
         return breaks(checked.reason, asked)
     if isinstance(checked, Pass):
-        return ready(f"a missing resource is answered with {checked.code}", asked)
+        return ready(f"a missing resource gets error {checked.code}", asked)
     wanted = missing_resource_code(examination.newer)
-    told = f"a missing resource is answered with {said(asked)}, which is about something else"
-    advice = f"{examination.newer} asks for {wanted}, whatever was answered before"
+    told = f"a missing resource gets {said(asked)}, which means something else"
+    advice = f"{examination.newer} requires error {wanted}"
     return unknown(told, asked, advice=advice)
 
 
@@ -331,16 +331,18 @@ def error_codes(examination: Examination) -> Judged:
     reserved = [code for code in codes if -32099 <= code <= -32020 and code not in STATELESS_CODES]
     wrong = sorted({*reserved, *(code for code in codes if code in _GONE_CODES)})
     if wrong:
-        return breaks(f"codes that may not be used: {some(wrong)}", codes[wrong[0]])
+        return breaks(
+            f"the server uses error codes that are not allowed: {some(wrong)}", codes[wrong[0]]
+        )
     legacy = [code for code in codes if -32019 <= code <= -32000]
     if not codes:
         return unknown("no error was seen")
     if legacy:
         candidate = _OF_THE_CANDIDATE & {*legacy}
-        hint = " (the release candidate's, for what is -32020 to -32022 now)" if candidate else ""
-        advice = f"{some(legacy)}: a legacy that new answers should not use{hint}"
-        return ready("no reserved code is used", codes[legacy[0]], advice=advice)
-    return ready(f"the codes that were seen may be used: {some(sorted(codes))}")
+        hint = " (release candidate codes; now -32020 to -32022)" if candidate else ""
+        advice = f"{some(legacy)}: legacy codes, not for new responses{hint}"
+        return ready("the server uses no reserved error code", codes[legacy[0]], advice=advice)
+    return ready(f"all error codes are allowed: {some(sorted(codes))}")
 
 
 @probe("tasks")
@@ -348,16 +350,16 @@ def tasks(examination: Examination) -> Judged:
     supporting = [one.get("name") for one in examination.tools if task_support(one) in _AS_TASKS]
     asked = examination.ask_in_newer("tasks/list")
     if examination.declares("tasks") or supporting or is_result(asked):
-        what = f"tools with taskSupport: {some(supporting)}" if supporting else "tasks of the core"
+        what = f"tools with taskSupport: {some(supporting)}" if supporting else "core tasks"
         return breaks(f"the server has {what}", examination.introduction, asked)
-    return not_used("no task is declared, and tasks/list is not served", asked)
+    return not_used("the server declares no tasks and does not serve tasks/list", asked)
 
 
 @probe("stable-lists")
 def stable_lists(examination: Examination) -> Judged:
     beside = None if examination.unlisted else examination.another()
     if beside is None:
-        return unknown("there was no second connection to compare with")
+        return unknown("a second connection could not be opened")
     moved, reordered = [], []
     for method, capability in LIST_CAPABILITIES.items():
         if not examination.declares(capability):
@@ -373,10 +375,10 @@ def stable_lists(examination: Examination) -> Judged:
             reordered.append(member)
     beside.close()
     if moved:
-        return breaks(f"not the same on another connection or after the calls: {some(moved)}")
+        return breaks(f"lists differ on another connection or after the calls: {some(moved)}")
     if not any(examination.lists.values()):
-        return not_used("the server lists nothing")
-    advice = f"the order differs: {some(reordered)}" if reordered else ""
+        return not_used("the server has no lists")
+    advice = f"keep the order of the lists stable: {some(reordered)}" if reordered else ""
     return ready("the lists are the same on two connections and after the calls", advice=advice)
 
 
@@ -389,17 +391,17 @@ def _name(item: Any) -> str:
 @probe("exit-on-eof")
 def exit_on_eof(examination: Examination) -> Judged:
     if examination.transport != "stdio":
-        return not_used("the server is not started by its clients")
+        return not_used("the server does not run over stdio")
     conversation = examination.conversation
     # Half of it is for the server alone; servers of large frameworks take a second or two.
     conversation.client.close(Deadline.after(_ENDING))
     exited = conversation.tape.exited
     if exited is None or not exited.after:
-        return unknown("the process was gone before its input ended")
+        return unknown("the process exited before stdin was closed")
     if exited.after == "stdin-closed":
-        return ready("the process ended once its input did")
-    advice = "end the process when stdin is at its end: SIGTERM or more was needed"
-    return ready("the process had to be told to end", advice=advice)
+        return ready("the process exits when stdin is closed")
+    advice = "exit when stdin is closed; the server needed SIGTERM or SIGKILL"
+    return ready("the process needed a signal to exit", advice=advice)
 
 
 # -- What needs HTTP: headers, sessions, methods and status codes of both eras -------------------
@@ -408,9 +410,9 @@ _HEADER_MISMATCH = -32020
 _FOREIGN = "https://mcptest.invalid"
 _MUTATIONS = {
     "method-missing": "without Mcp-Method",
-    "method-wrong": "with another Mcp-Method",
+    "method-wrong": "with a wrong Mcp-Method",
     "name-missing": "without Mcp-Name",
-    "name-wrong": "with another Mcp-Name",
+    "name-wrong": "with a wrong Mcp-Name",
 }
 
 
@@ -418,20 +420,20 @@ _MUTATIONS = {
 def sessions(examination: Examination) -> Judged:
     if not examination.speaks_newer:
         if not examination.site.session_id:
-            return ready("the server gives out no session id")
+            return ready("the server issues no session id")
         bare = SentCheck(method=examination.a_list, headers={SESSION_HEADER: None})
         asked = examination.ask(bare)
         if is_result(asked):
-            return breaks("a session id is given out, though requests are served without it", asked)
-        return breaks(f"a request without its session id is answered with {said(asked)}", asked)
+            return breaks("the server issues a session id but does not require it", asked)
+        return breaks(f"a request without the session id gets {said(asked)}", asked)
     asked = examination.knocked("session")
     if not is_result(asked):
-        return breaks(f"a request with a session id is answered with {said(asked)}", asked)
+        return breaks(f"a request with a session id gets {said(asked)}", asked)
     # What names an older version may be answered as an old server does.
     own = (one for name, one in examination.knocks.items() if name != "version-differs")
     answered = [(one, one.exchange.http) for one in own]
     minted = [one for one, http in answered if http and http["headers"].get("mcp-session-id")]
-    advice = "a session id is given out, which means nothing any more" if minted else ""
+    advice = "stop issuing session ids; they have no meaning in this revision" if minted else ""
     return ready("a session id is ignored", asked, *minted[:1], advice=advice)
 
 
@@ -442,16 +444,16 @@ def protocol_headers(examination: Examination) -> Judged:
             continue
         asked = examination.knocked(name)
         if status_of(asked) != 400 or code_of(asked) != _HEADER_MISMATCH:
-            told = f"a request {words} is answered with {said(asked)}, not with 400 and -32020"
+            told = f"a request {words} gets {said(asked)} instead of 400 and -32020"
             return breaks(told, asked)
     differs = examination.knocked("version-differs")
     right = examination.knocked("method-wrong")
     if code_of(differs) == _HEADER_MISMATCH:
         return ready("headers that differ from the body are refused", right, differs)
     if status_of(differs) == 400:  # a server of both eras may take it for an old client
-        advice = f"a version header that differs from the body is answered with {said(differs)}"
+        advice = f"a version header that differs from the body gets {said(differs)}"
         return ready("headers that differ from the body are refused", right, advice=advice)
-    told = f"a version header that differs from the body is answered with {said(differs)}"
+    told = f"a version header that differs from the body gets {said(differs)}"
     return breaks(told, differs)
 
 
@@ -477,8 +479,8 @@ def param_headers(examination: Examination) -> Judged:
         asked = examination.ask(replace(call_of(tool), headers=dict.fromkeys(headers)))
         if status_of(asked) == 400 and code_of(asked) == _HEADER_MISMATCH:
             return ready("a call without its Mcp-Param header is refused", asked)
-        return breaks(f"a call without its Mcp-Param header is answered with {said(asked)}", asked)
-    return unknown("no annotated tool could be called without its header")
+        return breaks(f"a call without its Mcp-Param header gets {said(asked)}", asked)
+    return unknown("no tool with x-mcp-header could be called without its header")
 
 
 @probe("http-methods", over_http=True)
@@ -486,11 +488,11 @@ def http_methods(examination: Examination) -> Judged:
     get, delete = examination.knocked("get"), examination.knocked("delete")
     others = [one for one in (get, delete) if status_of(one) != 405]
     if not others:
-        return ready("GET and DELETE are answered with 405", get, delete)
+        return ready("GET and DELETE get 405", get, delete)
     if not came(get):
-        return unknown("GET was not answered", get)
-    told = "nothing depends on GET or DELETE; what is pushed on a GET stream is under subscriptions"
-    came_back = f"GET is answered with {said(get)}, DELETE with {said(delete)}"
+        return unknown("the server did not answer GET", get)
+    told = "nothing depends on GET or DELETE; see subscriptions for pushed messages"
+    came_back = f"GET gets {said(get)}, DELETE {said(delete)}"
     return ready(told, *others, advice=f"{came_back}; 405 is recommended for both")
 
 
@@ -498,18 +500,18 @@ def http_methods(examination: Examination) -> Judged:
 def http_status(examination: Examination) -> Judged:
     asked = examination.knocked("unknown-method")
     if status_of(asked) == 404 and code_of(asked) == METHOD_NOT_FOUND:
-        return ready("an unknown method is answered with 404 and -32601", asked)
-    return breaks(f"an unknown method is answered with {said(asked)}", asked)
+        return ready("an unknown method gets 404 and -32601", asked)
+    return breaks(f"an unknown method gets {said(asked)}", asked)
 
 
 @probe("origin")
 def origin(examination: Examination) -> Judged:
     if examination.transport == "stdio":
-        return not_used("the server is not reached by HTTP")
+        return not_used("the server does not run over HTTP")
     asked = examination.ask(replace(examination.alive, headers={"Origin": _FOREIGN}))
     if status_of(asked) == 403:
         return ready("a foreign Origin is refused with 403", asked)
-    return breaks(f"a request of a foreign Origin is answered with {said(asked)}", asked)
+    return breaks(f"a request from a foreign Origin gets {said(asked)}", asked)
 
 
 @probe("version-header", over_http=True)
@@ -519,20 +521,20 @@ def version_header(examination: Examination) -> Judged:
         for version in (UNKNOWN_VERSION, None)
     )
     if status_of(wrong) != 400:
-        told = f"the version {UNKNOWN_VERSION} in the header is answered with {said(wrong)}"
+        told = f"the unknown version {UNKNOWN_VERSION} in the header gets {said(wrong)}"
         return breaks(told, wrong)
-    advice = f"a request without the header is answered with {said(missing)}"
-    told = "an unknown version in the header is answered with 400"
+    advice = f"a request without the header gets {said(missing)}"
+    told = "an unknown version in the header gets 400"
     return ready(told, wrong, advice="" if is_result(missing) else advice)
 
 
 @probe("transport")
 def transport(examination: Examination) -> Judged:
     if examination.transport == "sse":
-        return breaks("the server is reached by HTTP+SSE, at two endpoints")
+        return breaks("the server uses HTTP+SSE, with two endpoints")
     if examination.transport == "http":
-        return ready("the server is reached by streamable HTTP")
-    return not_used("the server is started by its clients")
+        return ready("the server uses streamable HTTP")
+    return not_used("the server runs over stdio")
 
 
 # -- The steps between the revisions that begin with a handshake ---------------------------------
@@ -555,31 +557,31 @@ def agreement(examination: Examination) -> Judged:
     try:
         conversation = examination.site.open(begin=False)
     except PeerError as error:
-        return unknown(f"there was no connection to offer it on: {error.message}")
+        return unknown(f"a new connection could not be opened: {error.message}")
     asked = conversation.ask(SentCheck(method="initialize", params=params))
     conversation.close()
     result = asked.exchange.result
     named = result.get("protocolVersion") if isinstance(result, dict) else None
     answer = f"the version {show(str(named), 40)}" if named is not None else said(asked)
-    return breaks(f"the offer of {newer} is answered with {answer}", asked)
+    return breaks(f"a client that offers {newer} gets {answer}", asked)
 
 
 @probe("batches")
 def batches(examination: Examination) -> Judged:
     asked, answered, alive = _send_batch(examination)
     if answered:
-        return breaks("an array of messages is processed", asked)
+        return breaks("the server processes a batch of messages", asked)
     if not alive:
-        return breaks("the server was not usable after an array of messages", asked)
-    return ready(f"an array of messages is answered with {said(asked)}", asked)
+        return breaks("the server stopped working after a batch of messages", asked)
+    return ready(f"a batch of messages gets {said(asked)}", asked)
 
 
 @probe("batches-received")
 def batches_received(examination: Examination) -> Judged:
     asked, answered, _ = _send_batch(examination)
     if answered == len(_BATCH_IDS):
-        return ready("both messages of an array are answered", asked)
-    return breaks(f"of two requests in an array {answered} were answered", asked)
+        return ready("the server answers both messages of a batch", asked)
+    return breaks(f"the server answered {answered} of two requests in a batch", asked)
 
 
 def _send_batch(examination: Examination) -> tuple[Asked, int, bool]:
@@ -608,9 +610,9 @@ def notifications(examination: Examination) -> Judged:
     stray = next((one.raw for one in answers), b"")
     if stray:
         told = Evidence(show(asked.sent, 200), show(examination.site.masker.message(stray), 300))
-        return breaks("a notification is answered", told)
+        return breaks("the server answers a notification", told)
     if not is_result(alive):
-        return breaks("the server was not usable after an unknown notification", asked, alive)
+        return breaks("the server stopped working after an unknown notification", asked, alive)
     return ready("an unknown notification is ignored", asked)
 
 
@@ -627,7 +629,7 @@ def utf_8(examination: Examination) -> Judged:
             raw.decode("utf-8")
         except UnicodeDecodeError as error:
             return breaks(f"a message is not UTF-8: {error.reason}", Evidence("", show(raw, 300)))
-    return ready(f"all {len(frames)} messages that were seen are UTF-8")
+    return ready(f"all {len(frames)} messages are UTF-8")
 
 
 @probe("meta-keys")
@@ -635,8 +637,8 @@ def meta_keys(examination: Examination) -> Judged:
     watch = examination.watch
     if not watch.meta_keys:
         return not_used("no _meta was seen")
-    told = f"the keys of _meta follow the grammar: {some(watch.meta_keys)}"
-    return _breaks_by(watch.bad_meta_keys, "keys of _meta", ready(told))
+    told = f"all _meta keys are well-formed: {some(watch.meta_keys)}"
+    return _breaks_by(watch.bad_meta_keys, "malformed _meta keys", ready(told))
 
 
 @probe("tool-schemas")
@@ -650,7 +652,7 @@ def tool_schemas(examination: Examination) -> Judged:
         if member == "outputSchema" and member not in tool:
             continue
         if not isinstance(schema, dict):
-            wrong.append(f"{named} is no object")
+            wrong.append(f"{named} is not an object")
             continue
         try:
             CompiledSchema(schema)
@@ -661,7 +663,7 @@ def tool_schemas(examination: Examination) -> Judged:
     fine = ready(f"the schemas of all {len(tools)} tools are valid")
     if limited:
         fine = unchecked(f"schemas that can't be checked: {some(limited)}")
-    return _breaks_by(wrong, "schemas that are not valid", fine)
+    return _breaks_by(wrong, "invalid schemas", fine)
 
 
 @probe("tool-names")
@@ -673,10 +675,10 @@ def tool_names(examination: Examination) -> Judged:
     twice = [name for name, count in Counter(names).items() if count > 1]
     advice = "; ".join(
         f"{words}: {some(found)}"
-        for words, found in (("rename", odd), ("named more than once", twice))
+        for words, found in (("rename", odd), ("duplicate", twice))
         if found
     )
-    return ready(f"{len(names) - len(odd)} of {len(names)} names are plain", advice=advice)
+    return ready(f"{len(names) - len(odd)} of {len(names)} names are portable", advice=advice)
 
 
 @probe("argument-errors")
@@ -685,14 +687,14 @@ def argument_errors(examination: Examination) -> Judged:
     demanding = (one for one, names in required if isinstance(names, list) and names)
     tool = next(filter(is_safe, demanding), None)
     if tool is None:
-        return unknown("no tool that only reads has a required argument")
+        return unknown("no tool marked readOnlyHint has a required argument")
     params: dict[str, object] = {"name": tool.get("name"), "arguments": {}}
     asked = examination.ask(SentCheck(method="tools/call", params=params))
     result = asked.exchange.result
     if isinstance(result, dict) and result.get("isError") is True:
-        return ready("a call without its arguments is a result with isError", asked)
-    advice = f"a call without its required arguments is answered with {said(asked)}"
-    return ready("wrong arguments are refused in another way", asked, advice=advice)
+        return ready("a call without its arguments gets a result with isError", asked)
+    advice = f"a call without its required arguments gets {said(asked)}"
+    return ready("invalid arguments are refused without isError", asked, advice=advice)
 
 
 @probe("structured-output")
@@ -711,7 +713,9 @@ def structured_output(examination: Examination) -> Judged:
             return breaks(f"{some([call.tool.get('name')])}: {problem}", call.asked)
     if not seen:
         return unknown(f"no tool with an outputSchema was called: {uncalled_in_words(examination)}")
-    return ready(f"the structuredContent of {len(seen)} tools fits", seen[0].asked)
+    return ready(
+        f"the structuredContent of {len(seen)} tools matches the outputSchema", seen[0].asked
+    )
 
 
 def _misfit(call: AskedCall) -> str:
@@ -725,7 +729,7 @@ def _misfit(call: AskedCall) -> str:
     except SchemaLimitError:
         raise
     except SchemaError as error:
-        return f"the outputSchema can't be used: {error}"
+        return f"the outputSchema is invalid: {error}"
     return "" if misfit is None else f"structuredContent{misfit.pointer}: {misfit.reason}"
 
 
@@ -733,7 +737,7 @@ def _misfit(call: AskedCall) -> str:
 def declared_only(examination: Examination) -> Judged:
     beside = None if examination.unlisted else examination.another(declare=())
     if beside is None:
-        return unknown("there was no second connection to look at")
+        return unknown("a second connection could not be opened")
     for call in examination.calls:
         beside.ask(call_of(call.tool))
     beside.ask(examination.alive)
@@ -742,11 +746,11 @@ def declared_only(examination: Examination) -> Judged:
     if asked:
         methods = {str(one.get("method")) for one in asked}
         shown = show(examination.site.masker.text(json.dumps(asked[0])), 300)
-        told = f"asked of a client that declares nothing: {some(sorted(methods))}"
+        told = f"the server sends requests that the client did not declare: {some(sorted(methods))}"
         return breaks(told, Evidence("", shown))
     if examination.uncalled:
-        return unknown(f"nothing was asked, but {uncalled_in_words(examination)}")
-    return ready("nothing is asked of a client that declares nothing")
+        return unknown(f"the server sent no request, but {uncalled_in_words(examination)}")
+    return ready("the server sends no request to a client that declares nothing")
 
 
 @probe("resource-uris")
@@ -756,7 +760,7 @@ def resource_uris(examination: Examination) -> Judged:
         return not_used("the server lists no resources")
     wrong = [one.get("uri") for one in listed if not is_uri(str(one.get("uri")))]
     fine = ready(f"all {len(listed)} resources have a URI")
-    return _breaks_by(wrong, "no URIs by RFC 3986", fine)
+    return _breaks_by(wrong, "invalid URIs (RFC 3986)", fine)
 
 
 @probe("titles")
@@ -765,14 +769,16 @@ def titles(examination: Examination) -> Judged:
     titled = [one for one in items if "title" in one]
     wrong = [one.get("name") for one in titled if not isinstance(one["title"], str)]
     if not titled:
-        return not_used("nothing that is listed has a title")
-    return _breaks_by(wrong, "titles that are no text", ready(f"{len(titled)} titles are texts"))
+        return not_used("no listed item has a title")
+    return _breaks_by(
+        wrong, "titles that are not strings", ready(f"all {len(titled)} titles are strings")
+    )
 
 
 @probe("completions")
 def completions(examination: Examination) -> Judged:
     if examination.declares("completions"):
-        return ready("completions is declared")
+        return ready("the server declares completions")
     for prompt in examination.lists.get("prompts", ()):
         arguments = list(prompt_arguments(prompt)) if isinstance(prompt, dict) else []
         if not arguments:
@@ -782,16 +788,16 @@ def completions(examination: Examination) -> Judged:
         params = {"ref": reference, "argument": argument}
         asked = examination.ask(SentCheck(method="completion/complete", params=params))
         if is_result(asked):
-            return breaks("completion is served and not declared", asked)
-        return not_used("completion is neither declared nor served", asked)
-    return not_used("completion is not declared, and no prompt has an argument")
+            return breaks("the server serves completion but does not declare it", asked)
+        return not_used("the server neither declares nor serves completion", asked)
+    return not_used("the server does not declare completion, and no prompt has an argument")
 
 
 @probe("audio")
 def audio(examination: Examination) -> Judged:
     watch = examination.watch
     if watch.bad_audio is not None:
-        return breaks("audio without data or mimeType", watch.bad_audio)
+        return breaks("audio content has no data or mimeType", watch.bad_audio)
     if not watch.audio:
         return not_used("no audio was seen")
-    return ready(f"{watch.audio} pieces of audio have data and a MIME type")
+    return ready(f"{watch.audio} audio items have data and mimeType")

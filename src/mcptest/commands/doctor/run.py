@@ -97,7 +97,7 @@ _LAST = (
 _NOT_REACHED: Final = Judged(
     DoctorVerdict.UNKNOWN, "it was not looked at: the examination was stopped"
 )
-INTERRUPTED: Final = "interrupted: only what was looked at by then is told here"
+INTERRUPTED: Final = "interrupted: the report is incomplete"
 
 
 class RevisionMove(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ def examine(
     """
     if older is not None and older >= newer:
         raise UsageError(
-            f"{older} is not older than {newer}", hint="--from names the revision it comes from"
+            f"{older} is not older than {newer}", hint="--from is the revision to move from"
         )
     begun = time.monotonic()
     move = find_move(order, newer, older)
@@ -175,7 +175,7 @@ def _confirm_breaks(
 
     Also how many of them could not be, because we were stopped: nobody may take those for mended.
     """
-    tell(0, len(broken), "looking again at what breaks")
+    tell(0, len(broken), "confirming what breaks")
     site = first.site.twin()
     try:
         examination = Examination(site, site.open(declare=EVERYTHING), first.newer)
@@ -184,7 +184,7 @@ def _confirm_breaks(
         first.notes += [INTERRUPTED] if isinstance(error, Stopped) else []
         said = error.message if isinstance(error, PeerError) else "interrupted"
         left = len(broken) if isinstance(error, Stopped) else 0
-        why = f"it could not be looked at again: {said}"
+        why = f"it could not be confirmed: {said}"
         return {one.id: _broke_once(judged[one.id], "", why) for one in broken}, left
     try:
         again = _run_probes(broken, examination, lambda *_: None)

@@ -91,14 +91,12 @@ def _connected(distributed: Any, address: str, stop: Stop) -> Iterator[Any]:
 def _unreachable(address: str, error: BaseException) -> PeerError:
     """Whatever went wrong: on the other side there is no scheduler that could be used."""
     kind, where = ErrorKind.CONNECTION_REFUSED, show(address, 200)
-    message = f"the scheduler {where} can't be reached: {_first_line(error)}"
+    message = f"the scheduler {where} cannot be reached: {_first_line(error)}"
     if isinstance(error, TimeoutError):
         kind, message = ErrorKind.TIMEOUT, f"the scheduler {where} does not answer: {error}"
     elif not isinstance(error, OSError | ValueError | RuntimeError):
-        message = f"what answers at {where} is no Dask scheduler: its answer can't be read"
-    return PeerError(
-        kind, message, hint="is it running, and is this its address? `dask scheduler` prints it"
-    )
+        message = f"{where} is not a Dask scheduler: its response cannot be read"
+    return PeerError(kind, message, hint="check that the scheduler runs at this address")
 
 
 def _within(
@@ -261,7 +259,7 @@ class _Work:
             if self._stop.is_set():
                 yield number, Found.nothing(name, ServerOutcome.INTERRUPTED, "interrupted")
             else:
-                gone = f"for {_WITHOUT_WORKERS:g} s the cluster had no worker for it"
+                gone = f"the cluster had no worker for {_WITHOUT_WORKERS:g}s"
                 yield number, _lost(name, gone)
 
 
@@ -273,7 +271,7 @@ def _in_words(error: BaseException | None) -> str:
     if type(error).__name__ == "KilledWorker":
         last = getattr(getattr(error, "last_worker", None), "address", "")
         where = f", the last of them {show(str(last), 100)}" if last else ""
-        return f"the workers that judged it died again and again{where}"
+        return f"every worker that judged it died{where}"
     return f"the cluster could not do it: {type(error).__name__}: {show(str(error), 300)}"
 
 

@@ -101,6 +101,6 @@ def servers_of(
         more = f"\n  and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
         raise UsageError(
             "\n  ".join(wrong[:_TOLD]) + more,
-            hint="nothing was run; --server NAME judges just the servers that are named",
+            hint="fix it, or name the servers to judge with --server NAME",
         )
     return servers

@@ -140,8 +140,8 @@ def _config(arguments: argparse.Namespace) -> Path:
     if Path(DEFAULT_CONFIG).is_file():
         return Path(DEFAULT_CONFIG)
     raise UsageError(
-        f"no client configuration is named, and there is no {DEFAULT_CONFIG} here",
-        hint="mcptest fleet mcp.json",
+        f"no client configuration is named, and this folder has no {DEFAULT_CONFIG} here",
+        hint="for example: mcptest fleet mcp.json",
     )
 
 
@@ -191,7 +191,7 @@ def _rows(
     tell: Callable[[FleetServer], None],
 ) -> tuple[tuple[FleetServer, ...], dict[str, OfferedNames | None]]:
     """Every server, in the order of the configuration, whatever came first; what each offers."""
-    off = (ServerOutcome.DISABLED, "the configuration says that it is disabled")
+    off = (ServerOutcome.DISABLED, "disabled in the configuration")
     untold = (ServerOutcome.NOT_JUDGED, "nothing was found")
     told = {one.name: off if one.target is None else untold for one in servers}
     rows = {name: FleetServer(name, *why) for name, why in told.items()}
@@ -248,7 +248,7 @@ def notes_on(offers: Mapping[str, OfferedNames | None]) -> Iterator[str]:
     """What could not be compared. A hazard that nobody looked for is not one that is not there."""
     unread = [show(name, 80) for name, one in offers.items() if one is None]
     if unread and len(offers) > 1:
-        yield f"not compared with the others, since its lists were not read: {', '.join(unread)}"
+        yield f"not compared with the others, because the lists were not read: {', '.join(unread)}"
     for name, one in offers.items():
         if one is not None and one.left_out:
             yield f"{show(name, 80)}: {one.left_out} names are too long or too many to be compared"

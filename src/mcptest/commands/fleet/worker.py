@@ -75,7 +75,7 @@ def judge_one(
             row,
             outcome=ServerOutcome.NOT_JUDGED,
             reason=f"not judged to the end within {order.limit:g} s",
-            hint="--server-timeout gives it longer",
+            hint="raise --server-timeout",
         )
     spent = round((time.monotonic() - begun) * 1000)
     return _without_secrets(Found(replace(row, duration_ms=spent), found.offered), masker)
@@ -86,7 +86,7 @@ def with_outcome(row: FleetServer) -> FleetServer:
     code = row.compliance.exit_code if row.compliance is not None else ExitCode.NOTHING_MATCHED
     outcome, reason = ServerOutcome.PASSED, ""
     if code == ExitCode.NOTHING_MATCHED:
-        outcome, reason = ServerOutcome.NOT_JUDGED, "none of the rules was observed"
+        outcome, reason = ServerOutcome.NOT_JUDGED, "no rule was observed"
     elif row.audit is None:
         outcome, reason = ServerOutcome.FAILED, "not audited"
     elif code != ExitCode.OK or row.audit.failed:

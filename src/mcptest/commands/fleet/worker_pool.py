@@ -223,7 +223,7 @@ class WorkerProcess:
 
     def _how_it_ended(self) -> str:
         code = self._process.wait()
-        ended = f"ended with code {code} and told nothing"
+        ended = f"ended with code {code} without a result"
         if code < 0:
             ended = f"was ended by {signal.Signals(-code).name}"
         said = self._trouble or f"the process that judged it {ended}"

@@ -282,7 +282,7 @@ class Alone:
 
 MOST_HANGS = 3
 """After so many a tool is left: each costs the whole time-out."""
-_TOGETHER = "the server died with many calls under way, and with none of them alone"
+_TOGETHER = "the server died during parallel calls, but with none of them alone"
 
 
 class SliceFuzzer:
@@ -500,14 +500,14 @@ class ToolFuzzer:
             self._found = {number: one for number, one in self._found.items() if number <= last}
             self._sent = last + 1
             left = self._inputs.total - self._sent
-            words = f"{MOST_HANGS} inputs got no answer in time: {left} more left out"
+            words = f"{MOST_HANGS} inputs got no response in time; {left} more were not sent"
             return [words] if left else []
         left = self._inputs.total - self._sent
         if self.stopped and left:
             doubt = next((f"; {one.doubt}" for one in self._slices if one.doubt), "")
-            return [f"it was stopped: {left} inputs got no verdict{doubt}"]
+            return [f"stopped: {left} inputs got no verdict{doubt}"]
         if any(one.lost for one in self._slices):
-            return [f"the server did not come back: {left} inputs were not sent"]
+            return [f"the server could not be restarted; {left} inputs were not sent"]
         return []
 
     def _failure(self, numbers: list[int], alone: Alone | None, mask: Masker) -> FuzzFailure:
@@ -584,5 +584,5 @@ class ToolFuzzer:
                 f"its input schema can't be used, so no input can be called valid: {form.unusable}"
             )
         elif form.compiled is not None and form.base is None:
-            notes.append("no input was found that its schema accepts")
+            notes.append("no input was found that matches its schema")
         return notes

@@ -38,7 +38,7 @@ TRACES: Final[_Rules] = (
 )
 INSIDES: Final[_Rules] = (
     (
-        "the place of a library on the server",
+        "the path of a library on the server",
         r"[^\s\"']{0,100}(?:site-packages|node_modules)/[^\s\"']{1,300}",
     ),
     ("a crash inside", r"(?i)segmentation fault|nullpointerexception"),
@@ -78,7 +78,7 @@ that Python has, many times faster than `in`, and than all of them in one.
 """
 _ESCAPED: Final = re.compile(rb"\\u00(?:[2-7]|0[9aAdD])")
 """Letters and line ends that need no such escape may hide a word."""
-_SECRET: Final = "a secret that the server was given"
+_SECRET: Final = "a secret of the server's environment"
 
 
 def may_leak(raw: bytes, *, failed: bool) -> bool:

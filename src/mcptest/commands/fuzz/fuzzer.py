@@ -28,8 +28,8 @@ from mcptest.session.tool_safety import may_call, runs_only_as_task, why_not
 _LONGEST_COMMAND = 1_500
 _PARTING = 0.3
 _REFUSES_AS_INTERNAL = (
-    "malformed requests (arguments that are no object) are refused with the code for internal "
-    "errors, -32603, where -32602 is meant; that is no crash"
+    "malformed requests (arguments that are not an object) get error -32603 instead of "
+    "-32602; this does not count as a crash"
 )
 
 _Slot: TypeAlias = tuple[ToolFuzzer, range, int]

@@ -85,7 +85,7 @@ def _write_suite(
     for method, reason in report.problems.items():
         sys.stderr.write(f"mcptest: {method} could not be read: {reason}\n")
     if not placed:
-        sys.stderr.write("mcptest: the server offers nothing that a test could be written for\n")
+        sys.stderr.write("mcptest: the server has no tools, prompts or resources to test\n")
         return ExitCode.FAILED if report.problems else ExitCode.NOTHING_MATCHED, None
     told = placed_lines(placed, str(arguments.folder), server.needs)
     sys.stdout.writelines(f"{line}\n" for line in told)
@@ -106,7 +106,7 @@ def _what_its_test_does(item: AuditItem) -> str:
     unseen = {NO_STRUCTURED_CONTENT, item.unchecked, *broken_claims(item.claims)}
     if item.health.is_broken or set(item.findings) - unseen:
         return "is broken: its test will fail"
-    return f"has a fault that its test does not look for: {show(item.findings[0], 200)}"
+    return f"has a fault that its test does not check: {show(item.findings[0], 200)}"
 
 
 def _keep_answers(
@@ -137,7 +137,7 @@ def _keep_answers(
     except Stopped:
         if limit is None or not limit.expired:
             return ExitCode.INTERRUPTED
-    missing = "not every answer was kept, and asked for again to see what differs each time"
+    missing = "not all golden files were written and verified"
     sys.stderr.write(f"mcptest: {out_of_time(arguments)}: {missing}\n")
     return ExitCode.FAILED
 
@@ -149,8 +149,8 @@ def _check_free(folder: Path) -> None:
     taken = next((one for one in sorted(folder.glob("*.y*ml"))), None) if folder.is_dir() else None
     if taken is not None:
         raise UsageError(
-            f"{taken} is there already: nothing was written",
-            hint="choose another folder; mcptest generate adds to one that has suites",
+            f"{taken} exists already; nothing was written",
+            hint="name another folder, or add tests with mcptest generate",
         )
 
 
@@ -158,11 +158,11 @@ def _write_example(arguments: argparse.Namespace) -> int:
     folder = arguments.folder
     for name in (_FIRST, _HELLO):
         if os.path.lexists(folder / name):
-            raise UsageError(f"{folder / name} is there already: nothing was written")
+            raise UsageError(f"{folder / name} exists already; nothing was written")
     try:
         (folder / _HELLO).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"can't write into {folder}: {error.strerror}") from None
+        raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
     put(folder / _HELLO, b"Hello, world!\n", overwrite=False)
     put(folder / _FIRST, _example().encode(), overwrite=False)
     place_schema(folder)
@@ -176,8 +176,8 @@ def _example() -> str:
     words = [*command, "serve", "demo", "--root", "{{fixture}}"]
     return f"""\
 # yaml-language-server: $schema=./{SCHEMA_FILE}
-# One test: what to start, what to call, what to expect. Put your own server in place of the demo;
-# `mcptest init DIR --server "…"` writes such tests for each of its tools.
+# One test: what to start, what to call, what to expect. Replace the demo with your own server:
+# `mcptest init DIR --server "…"` writes such a test for each of its tools.
 name: read_file returns the file
 server:
   command: {scalar(words[0])}
@@ -203,7 +203,7 @@ def _say_next(
 ) -> None:
     """`server`: the options that name it, where the files must not."""
     words = [str(arguments.folder), *server, *(["--fixture", fixture] if fixture else [])]
-    sys.stdout.write(f"\nRun it: {repeat_line(['mcptest', 'run', *words], arguments)}\n")
+    sys.stdout.write(f"\nrun it: {repeat_line(['mcptest', 'run', *words], arguments)}\n")
     if with_snapshots:
         again = repeat_line(["mcptest", "snapshot", *words], arguments)
-        sys.stdout.write(f"Has an answer changed? {again}\n")
+        sys.stdout.write(f"compare responses later: {again}\n")

@@ -188,9 +188,7 @@ def trajectories_in(paths: Sequence[str]) -> tuple[Test, ...]:
     tests = loaded.suite.tests
     if not any(isinstance(test.block, TrajectoryBlock) for test in tests):
         where = ", ".join(show(path, 120) for path in paths)
-        raise UsageError(
-            f"there is no trajectory in {where}", hint="see docs/commands/intercept.md"
-        )
+        raise UsageError(f"no trajectory in {where}", hint="see docs/commands/intercept.md")
     return tests
 
 
@@ -278,14 +276,14 @@ def _trajectory_results(
     for test in tests:
         reason = skip_reason(test)
         if reason is None and not isinstance(test.block, TrajectoryBlock):
-            reason = "not a trajectory: mcptest run runs it"
+            reason = "not a trajectory; use mcptest run"
         if reason is not None:
             yield _result(test, Status.SKIP, reason)
         elif not trace.messages:
-            yield _result(test, Status.SKIP, "not observed: no message went by")
+            yield _result(test, Status.SKIP, "not observed: the session had no messages")
         elif trace.left_out:
             kept = len(trace.calls)
-            reason = f"not judged: {trace.left_out} calls came after the {kept} that are kept"
+            reason = f"not judged: {trace.left_out} calls exceed the limit of {kept}"
             yield _result(test, Status.FAIL, reason)
         else:
             yield _judged(test, trace.calls, capture)
@@ -326,7 +324,7 @@ def _notes(passed: Passed, trace: Trace, capture: Path | None, recorder: Recorde
     if capture is not None and recorder.kept:
         yield f"the capture is {recorder.written_to}"
     if not trace.messages:
-        yield "nothing was said in the session: there was nothing to judge"
+        yield "the session had no messages: nothing to judge"
 
 
 def _shown(call: TraceEntry) -> str:

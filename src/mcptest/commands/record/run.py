@@ -37,12 +37,12 @@ def run_record(arguments: argparse.Namespace) -> int:
             from mcptest.probe.proxied_session import Passage, record_proxied  # most record a tour
 
             if arguments.call or arguments.read:
-                said = "--proxy asks nothing by itself: --call and --read don't go with it"
+                said = "--call and --read do not work with --proxy"
                 raise UsageError(said)
             passage = Passage.asked_for(arguments.listen, arguments.port_file)
             return record_proxied(target, arguments.out, arguments.form, passage)
         if arguments.listen is not None or arguments.port_file is not None:
-            raise UsageError("--listen and --port-file go with --proxy")
+            raise UsageError("--listen and --port-file require --proxy")
         return _record_tour(arguments, target)
     except McptestError as error:
         raise error.masked(redaction.text) from None
@@ -91,7 +91,7 @@ def _call(word: str) -> tuple[str, Mapping[str, Any]]:
     try:
         arguments = json_value(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--call {name}: the arguments are not JSON: {error}") from None
+        raise UsageError(f"--call {name}: the arguments are not valid JSON: {error}") from None
     if not isinstance(arguments, dict):
         raise UsageError(f"--call {name}: the arguments are not an object")
     return name, arguments
@@ -131,13 +131,13 @@ class TourLines:
         if recorder.error is not None:
             path, problem = recorder.written_to, str(recorder.error.strerror)
         elif recorder.dropped:
-            problem = f"{recorder.dropped} records did not fit under the size limit of a capture"
+            problem = f"{recorder.dropped} records exceed the size limit of a capture"
         if problem:
             self._line(f"mcptest: {path} is not complete: {problem}", always=True)
         elif recorder.spare_older and not recorder.kept and path.is_file():
-            self._line(f"the session never began; {path} was left as it was", always=True)
+            self._line(f"the session did not start; {path} is unchanged", always=True)
         elif not recorder.kept:
-            self._line("nothing was recorded; no file was written", always=True)
+            self._line("no message was recorded; no file was written", always=True)
         elif not self._quiet:
             sys.stdout.write(
                 f"recorded {recorder.messages} messages to {path}\n"

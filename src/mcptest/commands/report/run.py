@@ -30,11 +30,13 @@ LARGEST_REPORT = 256 * MEBIBYTE
 
 def run_report(arguments: argparse.Namespace) -> int:
     if not arguments.files and not arguments.capture:
-        raise UsageError("no stored run is named", hint="mcptest report FILE… --html report.html")
+        raise UsageError(
+            "no report is named", hint="for example: mcptest report run.json --html report.html"
+        )
     if arguments.shards is not None and arguments.shards != len(arguments.files):
         raise UsageError(
             f"--shards {arguments.shards}, but the number of files is {len(arguments.files)}",
-            hint="a shard that is missing would be taken for one that passed",
+            hint="name the report of every shard",
         )
     stored = [one for file in arguments.files for one in _read(file)]
     stored += _missing(stored)
@@ -56,7 +58,7 @@ def _read(file: str) -> list[Stored]:
     try:
         return read_parts(data, file)
     except ValueError as error:
-        raise UsageError(f"can't read the report {show(file, 400)}: {error}") from None
+        raise UsageError(f"cannot read the report {show(file, 400)}: {error}") from None
 
 
 def _missing(stored: Sequence[Stored]) -> list[Stored]:
@@ -78,7 +80,7 @@ def _captures(paths: Sequence[Path]) -> list[str]:
             continue
         inside = sorted(str(one) for one in path.rglob("*.jsonl") if one.is_file())
         if not inside:
-            raise UsageError(f"no capture (*.jsonl) is in the folder {show(str(path), 300)}")
+            raise UsageError(f"no capture (*.jsonl) in the folder {show(str(path), 300)}")
         found += inside
     return list(dict.fromkeys(found))
 

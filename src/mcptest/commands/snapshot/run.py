@@ -37,7 +37,7 @@ def run_snapshot(arguments: argparse.Namespace) -> int:
     elif report.failed or loaded.problems:
         code = ExitCode.FAILED
     elif not report.compared:
-        sys.stderr.write("mcptest: no answer was compared\n")
+        sys.stderr.write("mcptest: no response was compared\n")
         code = ExitCode.NOTHING_MATCHED
     return code_with_reports(arguments, code, unwritten)
 
@@ -48,7 +48,7 @@ def _order(arguments: argparse.Namespace) -> SnapshotOrder:
         if problem is not None:
             raise UsageError(f"--mask {shlex.quote(pattern)}: {problem}")
     if arguments.update and arguments.trials > 1:
-        raise UsageError("--update writes one answer of each test: leave --trials out")
+        raise UsageError("--update does not work with --trials", hint="remove --trials")
     left_out = set(BUILT_IN) if "all" in arguments.no_mask else set(arguments.no_mask)
     built_in = frozenset(BUILT_IN) - left_out
     patterns = tuple(dict.fromkeys(arguments.mask))

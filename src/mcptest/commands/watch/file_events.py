@@ -227,7 +227,7 @@ def changes_below(places: Sequence[Watched], interval: float | None = None) -> C
         return NotifiedChanges(places)
     except OSError as error:
         looked = PolledChanges(places, INTERVAL)
-        looked.notes.append(f"no file events ({error.strerror or error}): looking every second")
+        looked.notes.append(f"no file events ({error.strerror or error}); polling every second")
         return looked
 
 

@@ -104,12 +104,12 @@ def flip_lines(flips: Sequence[Flip], style: Style, *, all_failures: bool = Fals
     yield from _more(len(worse) - LINES_SHOWN, "failures")
     for flip in others[:LINES_SHOWN]:
         yield _title(flip, style)
-    yield from _more(len(others) - LINES_SHOWN, "that no longer fail or are skipped now")
+    yield from _more(len(others) - LINES_SHOWN, "that passed or were skipped")
 
 
 def _more(number: int, what: str) -> Iterator[str]:
     if number > 0:
-        yield f"{_MARGIN}and {number} more {what}: a run shows them all (mcptest run)"
+        yield f"{_MARGIN}and {number} more {what}: mcptest run shows them all"
 
 
 def _title(flip: Flip, style: Style) -> str:
@@ -259,7 +259,7 @@ class WatchScreen:
     def problems(self, problems: Sequence[SuiteProblem]) -> None:
         """Each with its place and a caret; when there are none any more, that is said too."""
         if not problems:
-            self._block.tell([f"{self._style.tick} the suites can be read again"])
+            self._block.tell([f"{self._style.tick} the suites are valid again"])
             return
         lines = []
         for problem in problems[:PROBLEMS_SHOWN]:

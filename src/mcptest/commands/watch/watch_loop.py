@@ -574,9 +574,7 @@ class WatchLoop:
         for path in sorted(self._seen_during):
             if self._during[path] == _ITS_OWN_DOING:
                 always = f"{path} changed during each of the last {_ITS_OWN_DOING} runs"
-                self._screen.note(
-                    f"{always}: from now on a change of it during a run starts no other"
-                )
+                self._screen.note(f"{always}: changes during a run no longer start another run")
         wish = self._running
         flips = self._ledger.enter(report.results, wish.tests, wish.lanes)
         if report.interrupted:
