@@ -145,7 +145,7 @@ def test_reserved_codes_are_found() -> None:
 def test_a_discovery_without_the_revision_is_no_readiness() -> None:
     done = doctor("--json", server=modern("discover"))
     assert done.code == 3
-    assert "2025-11-25 was offered: the newest that server/discover lists" in done.err
+    assert "offered 2025-11-25: the newest that server/discover lists" in done.err
 
 
 def test_an_unrelated_code_says_nothing_about_the_move() -> None:

@@ -342,7 +342,7 @@ def _killed_at_last(process: subprocess.Popen[bytes]) -> Iterator[None]:
         (["--server", "http://127.0.0.1:1/mcp"], 3, "can't connect"),
         ([], 2, "no server is named"),
         (["--server", "demo", "--spec-version", "2025-06-17"], 2, "unknown spec version"),
-        (["--server", "demo", "--timeout", "soon"], 2, "--timeout: not a duration"),
+        (["--server", "demo", "--timeout", "soon"], 2, "--timeout: invalid duration"),
         (
             ["--server", "demo", "--call", "add={"],
             2,

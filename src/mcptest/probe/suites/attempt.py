@@ -160,10 +160,11 @@ class Attempt:
 
     def _connect(self) -> None:
         startup = self.settings.startup
-        starting = self.deadline if startup is None else Deadline.after(startup)
+        limit = self.item.test.timeout or self.settings.timeout
+        starting = self.deadline if startup is None else Deadline.for_start(startup, limit)
         self.client = self.session.connect(starting).client
         if startup is not None:  # which does not count for the test
-            self.deadline = Deadline.after(self.item.test.timeout or self.settings.timeout)
+            self.deadline = Deadline.after(limit)
         self.client.connection.on_notification = self._keep
 
     def _evaluate(self) -> Evaluation:

@@ -167,9 +167,9 @@ class ServerSession:
         served.prepare()
         self.served = served
         if revision is None:  # who connects first finds out for all
-            served.client.open(Deadline.after(settings.startup or limit))
+            served.client.open(Deadline.for_start(settings.startup or limit, limit))
         else:
-            served.client.launch(Deadline.after(settings.startup or limit))
+            served.client.launch(Deadline.for_start(settings.startup or limit, limit))
 
     def _begin(self) -> tuple[Understood, ServerProcess | None]:
         """The ground and the command; and the process, where it was started ahead of everything."""
