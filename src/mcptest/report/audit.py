@@ -281,7 +281,7 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         if unsafe:
             steps.append(
                 f"Skipped: {counted(len(unsafe), 'tool')} not marked readOnlyHint. Call them "
-                "with --include-writes. --docker IMAGE or --fixture DIR protects your data."
+                "with --allow-writes. --docker IMAGE or --fixture DIR protects your data."
             )
         if self.tested:
             steps.append("Write a starter test for each item: --output DIR.")

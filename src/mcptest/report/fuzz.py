@@ -228,7 +228,7 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
         if unsafe:
             steps.append(
                 f"Skipped: {counted(len(unsafe), 'tool')} not marked readOnlyHint. Fuzz them "
-                "with --include-writes. --docker IMAGE or --fixture DIR protects your data."
+                "with --allow-writes. --docker IMAGE or --fixture DIR protects your data."
             )
         return steps
 
