@@ -97,11 +97,15 @@ def test_expected_failures_make_it_green_and_their_end_makes_it_red(tmp_path: Pa
     ("options", "code", "said"),
     [
         (("--scenario", "tool_call"), 2, "did you mean tools_call?"),
-        (("--scenario", "auth/dpop"), 2, "left for later"),
+        (("--scenario", "auth/dpop"), 2, "not supported yet"),
         (("--suite", "cor"), 2, "did you mean core?"),
-        (("--scenario", "sse-retry", "--spec-version", "2026-07-28"), 2, "not for 2026-07-28"),
-        (("--scenario", "sse-retry", "--transport", "stdio"), 2, "not for stdio"),
-        (("--claims", "root"), 2, "none of roots"),
+        (
+            ("--scenario", "sse-retry", "--spec-version", "2026-07-28"),
+            2,
+            "does not support 2026-07-28",
+        ),
+        (("--scenario", "sse-retry", "--transport", "stdio"), 2, "does not run over stdio"),
+        (("--claims", "root"), 2, "not one of roots"),
         (("--jobs", "0"), 2, "--jobs"),
         (("--requirements", "2025-06-18"), 2, "choose one of"),
         (("--requirements", "2025-11-25", "--suite", "core"), 2, "give one"),
@@ -190,7 +194,7 @@ def test_a_server_of_a_revision_without_scenarios_is_told_what_judges_it(
     server = f"{DEMO} --spec-version {OLDEST}"
     done = mcptest("conformance", "server", *wish, "--server", server)
     assert done.code == 4, done.said
-    assert f"no scenario fits {OLDEST} over stdio\n  {OLDEST}: {why}" in done.said
+    assert f"no scenario for {OLDEST} over stdio\n  {OLDEST}: {why}" in done.said
     assert "`mcptest compliance run` judges every revision" in done.said
 
 
@@ -205,7 +209,7 @@ def test_missing_fixtures_are_untestable_unless_they_are_asked_for() -> None:
     options = ("conformance", "server", "--server", "demo", "--scenario", "tools-call-audio")
     done = mcptest(*options)
     assert done.code == 4
-    assert "--fixture test_audio_content=NAME" in " ".join(done.out.split())
+    assert "--map test_audio_content=NAME" in " ".join(done.out.split())
     assert mcptest(*options, "--strict-fixtures").code == 1
 
 

@@ -212,7 +212,7 @@ def test_a_session_in_which_nothing_was_said_is_never_green(calls: Path, tmp_pat
     only_absence = written(tmp_path, "name: x\ntrajectory: [{ type: absence, tools: [reset] }]\n")
     done = piped(only_absence, server="import sys; sys.stdin.read()")
     assert done.returncode == 4
-    assert b"nothing was said" in done.stderr
+    assert b"the session had no messages" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_message_of_more_values_than_are_read_is_never_green(calls: Path) -> N
         timeout=BOUND,
     )
     assert done.returncode == 1
-    assert b"not all of it was judged: a message of the client: it has so many" in done.stderr
+    assert b"not all of it was judged: a message from the client: it has too many" in done.stderr
     assert done.stdout == line
 
 

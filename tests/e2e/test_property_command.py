@@ -48,8 +48,8 @@ def test_nothing_is_left_but_what_was_asked_for(found: tuple[Path, str]) -> None
 
 def test_the_command_that_is_told_repeats_it(found: tuple[Path, str]) -> None:
     folder, text = found
-    again = next(line for line in text.splitlines() if line.strip().startswith("again"))
-    words = shlex.split(again.split("again", 1)[1])
+    again = next(line for line in text.splitlines() if line.strip().startswith("repeat"))
+    words = shlex.split(again.strip().partition(" ")[2])
     assert words[0] == "mcptest"
     done = mcptest(*words[1:], "--strict", cwd=folder)
     assert done.returncode == 1
@@ -95,8 +95,11 @@ def test_the_report_is_json_and_nothing_else(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("--property", "conversation"), "did you mean conversations?"),
-        (("--examples", "0"), "--examples is at least 1"),
-        (("--replay", "nothing-like-that"), "no example 'nothing-like-that' is kept"),
+        (("--examples", "0"), "--examples must be at least 1"),
+        (
+            ("--replay", "nothing-like-that"),
+            "no saved example or file is named 'nothing-like-that'",
+        ),
     ],
 )
 def test_what_can_not_be_used_is_said(words: tuple[str, ...], said: str, tmp_path: Path) -> None:

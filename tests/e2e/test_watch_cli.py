@@ -242,9 +242,8 @@ def test_without_a_terminal_plain_lines_tell_the_same(site: Site, way: tuple[str
 @pytest.mark.parametrize(
     ("argv", "phrase"),
     [
-        ((), "no suite is named"),
-        (("nowhere",), "there is no nowhere to watch"),
-        (("evals", "--also", "nowhere"), "there is no nowhere to watch"),
+        (("nowhere",), "no such file or folder: nowhere"),
+        (("evals", "--also", "nowhere"), "no such file or folder: nowhere"),
         (("evals", "--interval", "soon"), "--interval"),
         (("evals", "--jobs", "0"), "--jobs"),
         (("evals", "--fixture", "nowhere"), "--fixture nowhere does not exist"),
@@ -350,7 +349,7 @@ def test_the_sample_on_the_page_is_what_is_shown(site: Site) -> None:
         terminal.until("1 problem in the suites · 1 failed")
         terminal.until(WAITING)
         tests.write_text(ADDS % sys.executable)
-        terminal.until("can be read again")
+        terminal.until("are valid again")
         terminal.until("2 tests in")
         source.write_text(ADDER)
         terminal.until("FAIL -> PASS")

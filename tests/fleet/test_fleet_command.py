@@ -296,7 +296,7 @@ def test_options_that_cannot_be_used_are_two(
 def test_the_configuration_of_this_folder_needs_no_name(tmp_path: Path) -> None:
     done = mcptest("fleet", cwd=tmp_path)
     assert done.code == 2
-    assert "there is no .mcp.json here" in done.err
+    assert "this folder has no .mcp.json" in done.err
     write_config(tmp_path, {"gone": GONE}, ".mcp.json")
     assert mcptest("fleet", "--quiet", cwd=tmp_path).code == 3
 

@@ -125,7 +125,7 @@ def test_rules_become_results_and_what_does_not_apply_is_left_out() -> None:
     assert failed.proof.repeat.endswith("--rule PROTO-003")
     unseen = results["compliance TOOLS-002"]
     assert unseen.status is Status.SKIP
-    assert "unlocked by a tool" in unseen.detail
+    assert "needs a tool" in unseen.detail
 
 
 def test_advice_that_is_not_followed_is_no_success_and_fails_when_strict() -> None:
@@ -313,8 +313,8 @@ def test_a_command_after_dashes_becomes_one_word_that_is_still_a_command(
         ([], "no server is named"),
         (["--server", "x", "--update-baseline"], "--update-baseline requires --baseline"),
         (["--server", "x", "--min-grade", "E"], "--min-grade takes A+ to F"),
-        (["--server", "x", "--rule", "A-1", "--min-grade", "A"], "needs the whole corpus"),
-        (["--server", "x", "--rule", "A-1", "--save-scorecard", "c"], "needs the whole corpus"),
+        (["--server", "x", "--rule", "A-1", "--min-grade", "A"], "requires all rules"),
+        (["--server", "x", "--rule", "A-1", "--save-scorecard", "c"], "requires all rules"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(words: list[str], told: str) -> None:
@@ -324,4 +324,4 @@ def test_options_that_do_not_go_together_are_refused(words: list[str], told: str
 
 def test_paths_of_options_are_paths() -> None:
     arguments = parsed("--server", "x", "--html", "a.html", "--save-capture", "d")
-    assert (arguments.html, arguments.capture) == (Path("a.html"), Path("d"))
+    assert (arguments.html, arguments.save_capture) == (Path("a.html"), Path("d"))

@@ -140,7 +140,7 @@ def _config(arguments: argparse.Namespace) -> Path:
     if Path(DEFAULT_CONFIG).is_file():
         return Path(DEFAULT_CONFIG)
     raise UsageError(
-        f"no client configuration is named, and this folder has no {DEFAULT_CONFIG} here",
+        f"no client configuration is named, and this folder has no {DEFAULT_CONFIG}",
         hint="for example: mcptest fleet mcp.json",
     )
 

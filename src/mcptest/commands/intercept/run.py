@@ -123,7 +123,7 @@ class Trace:
                 self.messages += 1
                 self.heard = self.heard or record.sender == "server"
                 if has_too_many_values(record.raw):
-                    self.unread = self.unread or f"a message of the {record.sender}: {UNREAD}"
+                    self.unread = self.unread or f"a message from the {record.sender}: {UNREAD}"
                 elif record.sender == "client":
                     self._note(record.raw)
             elif type(record) is Trouble and record.error in _TOO_LARGE:
