@@ -186,9 +186,9 @@ def every_request_is_answered(check: Check) -> Watching:
     A request that is still open when later ones have been answered was forgotten. So was a request
     that the server left open when it exited, and one that the client waited for until it timed out.
 
-    Some open requests cannot be judged: other requests at the very end of a capture, all open
-    requests of a capture that was cut short, and requests whose response was cut off because a
-    signal ended the server or the connection was closed. A subscription stays open by design.
+    Some open requests cannot be judged: other requests at the very end of a capture, and all open
+    requests of a capture that was cut short. The same goes for a response that was cut off because
+    a signal ended the server or the connection was closed. A subscription stays open by design.
 
     Fix: Answer every request that has an `id`: with a result, or with an error when the handler
     fails. Catch exceptions around each handler and return error -32603.
@@ -294,7 +294,7 @@ def every_message_is_json_text(check: Check, step: Step) -> None:
             known = diagnose((step.message.raw,), lines=step.stream is None)
             reason = f"{known}: {reason}" if known else reason
         is_read = step.message.value is not ABSENT
-        sent = "JSON that not every parser accepts" if is_read else "invalid JSON"
+        sent = "non-standard JSON" if is_read else "invalid JSON"
         told = f"the {step.sender} sent {sent}: {reason}"
         check.violated(step, told, "JSON text", pointer=problem.pointer)
 
