@@ -253,6 +253,11 @@ def test_a_severity_may_hold_from_a_revision_on(tmp_path: Path) -> None:
         ("severity: MUST", "severity: {v2025: MUST}", "severity: unknown revision v2025"),
         ("  title: a title\n", "", "title is missing"),
         ("spec: basic", "spec: basic\n  session_rule: XYZ-001", "unknown session rule XYZ-001"),
+        (
+            "spec: basic",
+            "spec: basic\n  session_rule: MSG-001\n  fix: Do it.",
+            "the docstring of a session rule has its fix",
+        ),
         ("spec: basic", "spec: basic\n  transports: [tcp]", "unknown transport tcp"),
         ("spec: basic", "spec: basic\n  migration: [pong]", "unknown migration item pong"),
         (

@@ -308,9 +308,9 @@ def method_not_found_has_its_code(check: Check, step: Step) -> None:
 
     The rule recognizes such an error by its meaning. Either the message says so ("method not
     found", "unknown method", "... is not implemented"), or the requested method does not exist in
-    the revision. A missing tool or resource is something else, even if the message calls it a
-    method, like "Method add not found" in response to a call of the tool `add`. Clients use the
-    code to find out what a server supports, so any other code turns "not supported" into "broken".
+    the revision. A missing tool or resource is something else. "Method add not found" may answer a
+    call of the tool `add`. Clients use the code to find out what a server supports, so any other
+    code turns "not supported" into "broken".
 
     Fix: Return error `-32601` for methods that you do not implement.
     """

@@ -67,7 +67,7 @@ class RegistryEntry:
     transports: Annotated[Strings, "The transports that show it; all by default."] = ()
     specs: Mapping[Revision, str] = field(default_factory=dict)
     requirement: Annotated[str, "The requirement and the reason for it, in our words."] = ""
-    fix: Annotated[str, "What to do when it fails."] = ""
+    fix: Annotated[str, "What to do when it fails; a session rule says it itself."] = ""
     retired: Annotated[str, "What to do in a revision that no longer has it."] = ""
     statements: Annotated[
         Strings, "The statements of the specification that it covers, by their codes."
@@ -150,6 +150,8 @@ def _entry(read: Reading) -> RegistryEntry | None:
         message = f"unknown session rule {show(session, 40)}"
         hint = did_you_mean(session, RULES)
         read.complain(message, "session_rule", hint=hint)
+    if session and "fix" in read.node.entries:
+        read.complain("the docstring of a session rule has its fix", "fix")
     for name in () if session else _NEEDED:
         if name not in read.node.entries:
             read.complain(f"{name} is missing from {ENTRY.name}")
