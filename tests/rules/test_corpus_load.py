@@ -165,7 +165,7 @@ def test_removes_without_extends_has_no_meaning(base: Path) -> None:
             3,
             "unknown placeholder {nobody}",
         ),
-        (row("AAA-001").replace("ping", "{raw: x, params: {}}"), 2, 19, "params has no meaning"),
+        (row("AAA-001").replace("ping", "{raw: x, params: {}}"), 2, 19, "params has no effect"),
         (row("AAA-001").replace("ping", "{method: m, omit: [id]}"), 2, 22, "omit: id"),
         (row("AAA-001") + "  needs: {fixture: no_such}\n", 5, 11, "unknown fixture no_such"),
         (row("AAA-001") + row("AAA-001"), 5, 3, "the rule AAA-001 is defined twice"),
@@ -206,9 +206,9 @@ def test_a_step_or_a_fact_is_one_of_the_probe(tmp_path: Path) -> None:
     text = row("AAA-001").replace("ping", "{probe: cursor_twice}")
     folder = write(tmp_path / "v2024-11-05", rules=text.replace("answer", "steps.third.answer"))
     told = only_problem(folder).message
-    assert "names no step of the check: there are page, first, second" in told
+    assert "is not a step of the check: there are page, first, second" in told
     write(folder, rules=text.replace("answer", "probe.nothing"))
-    assert "names no fact of the check: there are same_items" in only_problem(folder).message
+    assert "is not a fact of the check: there are same_items" in only_problem(folder).message
     write(folder, rules=text.replace("answer", "steps.first.answer"))
     assert list(load(folder).rules) == ["AAA-001"]
 

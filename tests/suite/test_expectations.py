@@ -334,7 +334,8 @@ def test_schema_looks_at_structured_content_before_the_text() -> None:
     assert first_message(said("{}", structuredContent={"n": 1}), schema=schema) is None
     message = first_message(said('{"n":1}', structuredContent={}), schema=schema)
     assert (
-        message == 'schema: structuredContent does not match the schema: the property "n" is missing'
+        message
+        == 'schema: structuredContent does not match the schema: the property "n" is missing'
     )
     assert first_message(said("1"), schema=False) is not None
 
