@@ -28,6 +28,7 @@ GENERATED = (
     *("docs/rules/*", "docs/safety.md", "docs/comparison.md", "docs/property-*.md"),
     *("docs/compliance/rules/*", "docs/conformance/client-scenarios/*"),
     *("docs/conformance/server-scenarios/*", "docs/conformance/client-libraries.md"),
+    *("docs/conformance/drivers.md", "docs/conformance/differences.md"),
     *("docs/compliance/corpora.md", "docs/compliance/message-shapes.md"),
     *("docs/compliance/not-testable.md", "docs/compliance/precision.md"),
     *("docs/compliance/upgrade.md", "docs/commands/lint.md"),
