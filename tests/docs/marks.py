@@ -15,7 +15,20 @@ import msgspec
 from tests.docs.fences import ROOT, Fence, fences_of, pages, steps_of
 
 NEVER = frozenset(
-    {"apt", "brew", "curl", "docker", "git", "npm", "pip", "pipx", "pre-commit", "python3", "uv"}
+    {
+        "apt",
+        "brew",
+        "curl",
+        "docker",
+        "git",
+        "npm",
+        "npx",
+        "pip",
+        "pipx",
+        "pre-commit",
+        "python3",
+        "uv",
+    }
 )
 """Programs that install, publish or fetch."""
 MAKE = re.compile(r"^(?:\. \S+/activate|source \S+|make (?!demo\b)\S+|cd \S+|pytest|exec bash)")

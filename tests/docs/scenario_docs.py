@@ -57,15 +57,15 @@ def _index(side: Side) -> Iterator[str]:
 def _client_page(scenario: Scenario[Any]) -> Iterator[str]:
     yield from _head(scenario)
     if scenario.client_may_fail:
-        yield from ("The right thing may be to give up, so the exit code does not count here.", "")
+        yield from ("Giving up may be right, so the exit code does not count here.", "")
     if scenario.context:
-        yield from ("What the client finds in `MCP_CONFORMANCE_CONTEXT`, besides its name:", "")
+        yield from ("`MCP_CONFORMANCE_CONTEXT` contains, besides the name:", "")
         context = json.dumps(scenario.context, indent=2, ensure_ascii=False)
         yield from ("```json", *context.splitlines(), "```", "")
     yield from _checks(scenario.checks)
-    yield "In every scenario also: all that the client sends has the shape of the revision"
-    yield "(`wire-schema-valid`), no rule about clients is broken, and it ends by itself, in time"
-    yield "and with exit code 0 (`client-exit`)."
+    yield "In every scenario also: every message of the client has the shape of the revision"
+    yield "(`wire-schema-valid`), no rule about clients is broken, and the client exits by itself,"
+    yield "in time and with exit code 0 (`client-exit`)."
     yield from ("", "```console")
     yield f'$ mcptest conformance client --command "python client.py" --scenario {scenario.name}'
     yield "```"
@@ -84,7 +84,7 @@ def _server_page(scenario: Scenario[Any]) -> Iterator[str]:
     if asked:
         yield from ("What the server needs for it:", "", *asked, "")
     yield from _checks(scenario.checks)
-    yield "In every scenario also: all that the server sends has the shape of the revision"
+    yield "In every scenario also: every message of the server has the shape of the revision"
     yield "(`wire-schema-valid`)."
     yield from ("", "```console")
     yield f"$ mcptest conformance server --server http://127.0.0.1:3001/mcp --scenario {scenario.name}"  # noqa: E501  a command to copy
@@ -92,19 +92,18 @@ def _server_page(scenario: Scenario[Any]) -> Iterator[str]:
 
 
 _ABOUT_DRIVERS = """\
-# Programs to begin with
+# Starter programs
 
-`mcptest conformance client` starts your client once for each scenario. It has to be a program that
-connects to the server that it is given, lists the tools and makes the calls that the scenario asks
-for. `mcptest conformance driver NAME` prints such a program for the library that you use, so that
-you begin with a command and not with a blank file:
+`mcptest conformance client` starts your client once for each scenario. The client is a program that
+connects to the given server, lists the tools and makes the calls that the scenario asks for.
+`mcptest conformance driver NAME` prints such a program for your library:
 
 ```console
 $ mcptest conformance driver python-sdk > client.py
 $ mcptest conformance client --command "python client.py" --scenario tools_call
 ```
 
-Over stdio the same program launches its server:
+Over stdio, the same program launches its server:
 
 ```console
 $ mcptest conformance client --command "python client.py" --scenario tools_call --transport stdio
@@ -113,16 +112,14 @@ $ mcptest conformance client --command "python client.py" --scenario tools_call 
 | name | library | install |
 |---|---|---|"""
 _MORE_ABOUT_DRIVERS = """
-A program for Node has to lie in the folder in which its library is installed.
+A program for Node must be in the folder in which its library is installed.
 
-Each program reads what it is told from
-[its environment](../commands/conformance.md#what-the-client-is-told).
-Nothing in it is made for one scenario: whatever the context asks for is done, as far as the library
-can. Where a library offers no way to answer an elicitation or to read a resource, its program
-leaves that out. The scenarios about authorization need more: a program that stands in for the
-person in front of the browser.
+Each program reads [its environment](../commands/conformance.md#what-the-client-gets), and does what
+the context asks for, as far as the library can. If a library cannot answer an elicitation or read a
+resource, its program leaves that out. The scenarios about authorization need more: a program that
+acts for the person in front of the browser.
 
-What was found with these programs: [client libraries](client-libraries.md)."""
+What these programs found: [client libraries](client-libraries.md)."""
 
 
 def _drivers_page() -> Iterator[str]:

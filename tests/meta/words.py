@@ -74,14 +74,12 @@ VERBS = frozenset(
     [
         *("audit", "call", "check", "compare", "complete", "convert", "create", "explain", "find"),
         *("fuzz", "generate", "intercept", "judge", "lint", "list", "measure", "plan", "print"),
-        *("probe", "record", "render", "replay", "rerun", "run", "score", "serve", "show", "start"),
-        *("test", "watch", "write"),
+        *("probe", "record", "render", "replay", "rerun", "run", "score", "serve", "send", "show"),
+        *("start", "test", "watch", "write"),
     ]
 )
 """With what a summary of a command begins."""
-UPPER = re.compile(
-    r"(?:[A-Z]{2,}|[A-Z][\w]*=|SARIF|JSON|TAP|JUnit|HTML|HTTP|GitLab|GitHub|Markdown|YAML)"
-)
+UPPER = re.compile(r"[A-Z]{2,}|JUnit|GitLab|GitHub|Markdown|Dask")
 """Names and abbreviations with which help may begin."""
 
 
@@ -108,12 +106,13 @@ def banned_in(text: str, patterns: Sequence[str] = tuple(BANNED)) -> Iterator[tu
 
 
 def prose_of(page: str) -> str:
-    """A Markdown page without code, comments and links' targets; each line stays where it is."""
+    """A Markdown page without code, comments, generated parts and targets of links."""
 
     def blank(found: re.Match[str]) -> str:
         return "\n" * found[0].count("\n")
 
     page = re.sub(r"^ *```.*?^ *```$", blank, page, flags=re.DOTALL | re.MULTILINE)
+    page = re.sub(r"<!-- begin .*?<!-- end [^>]*-->", blank, page, flags=re.DOTALL)  # generated
     page = re.sub(r"<!--.*?-->", blank, page, flags=re.DOTALL)
     page = re.sub(r"\]\([^)]*\)", "]", page)
     return re.sub(r"`[^`\n]*`", "code", page)

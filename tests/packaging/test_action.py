@@ -200,7 +200,7 @@ def test_no_input_is_ever_a_command(echoing: Runner, text: str) -> None:
         "ci",
         *(f"--suite={line}" for line in lines(text)),
         f"--server={text}",
-        f"--threshold={text}",
+        f"--fail-under={text}",
         *(
             f"--{form}={reports}/mcptest.{ending}"
             for form, ending in {

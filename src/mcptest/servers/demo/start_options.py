@@ -108,21 +108,21 @@ def _folder(value: str) -> str:
 
 TABLE: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "transport": (_one_of("stdio", "http"), "NAME", "stdio or http (default: stdio)"),
-    "host": (str, "ADDRESS", "address to listen on (default: 127.0.0.1)"),
-    "port": (_number(0, 65535), "N", "port to listen on; 0 picks a free one (default: 0)"),
-    "port-file": (str, "FILE", "write the port to this file"),
-    "root": (_folder, "DIR", "folder of the file tools (default: one in memory)"),
+    "host": (str, "ADDRESS", "address to listen on with http (default: 127.0.0.1)"),
+    "port": (_number(0, 65535), "N", "port to listen on with http (default: 0, any free port)"),
+    "port-file": (str, "FILE", "write the port to FILE once the server listens"),
+    "root": (_folder, "DIR", "folder for the file tools (default: one in memory)"),
     "spec-version": (_revision, "REV", "speak only this revision (default: all)"),
     "era": (_one_of(*ERAS), "ERA", "both, handshake or stateless (default: both)"),
     "response": (
         _one_of("auto", "json", "sse"),
         "KIND",
-        "form of HTTP responses: json, sse, or auto, which uses sse only if needed (default: auto)",
+        "form of HTTP responses: json, sse, or auto for sse only if needed (default: auto)",
     ),
-    "page-size": (_number(1, 1000), "N", "items on one page of a list (default: 10)"),
-    "offer": (_some_of(*OFFERS), "LIST", f"add items for tests: {', '.join(OFFERS)}"),
+    "page-size": (_number(1, 1000), "N", "items per page of a list (default: 10)"),
+    "offer": (_some_of(*OFFERS), "LIST", f"offer more, for tests: {', '.join(OFFERS)}"),
     "hide": (_some_of(*PARTS), "LIST", f"leave out: {', '.join(PARTS)}"),
-    "token": (_token, "TEXT", "require this bearer token"),
+    "token": (_token, "TEXT", "with http, require this bearer token"),
 }
 
 
