@@ -9,6 +9,7 @@ from mcptest.commands.mcp.roots import MAX_BYTES, MAX_FILES, Allowed, allowed_of
 from mcptest.commands.mcp.tool_commands import (
     DEFAULT_LIMIT,
     MAX_CHILDREN,
+    MAX_FINDINGS,
     MAX_LIMIT,
     MAX_REPORT,
     CommandProcesses,
@@ -39,6 +40,8 @@ def test_the_table_is_that_of_the_code() -> None:
 
 
 def test_the_limits_are_those_of_the_code() -> None:
-    assert f"({MAX_FILES:,} files, {MAX_BYTES >> 20} MB, nothing hidden)" in PAGE
-    assert f"({DEFAULT_LIMIT} s, at most {MAX_LIMIT}), {WORDS[MAX_CHILDREN]} run at once" in PAGE
-    assert f"not longer than {MAX_REPORT // 1000} kB" in PAGE
+    assert f"(at most {MAX_FILES:,} files and {MAX_BYTES >> 20} MB)" in PAGE
+    limits = f"(default: {DEFAULT_LIMIT} s, maximum: {MAX_LIMIT} s)"
+    assert f"{limits}. {WORDS[MAX_CHILDREN].capitalize()} calls run at once" in PAGE
+    assert f"at most {MAX_REPORT // 1000} kB" in PAGE
+    assert f"up to {MAX_FINDINGS} findings" in PAGE

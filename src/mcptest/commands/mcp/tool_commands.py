@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -24,6 +24,9 @@ from mcptest.commands.mcp.roots import AllowedServer, Roots
 from mcptest.core.errors import ExitCode
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
+from mcptest.report.head import Report, RunView
+from mcptest.report.problems import ReportedProblem
+from mcptest.report.stored import read_stored
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import ToolFailure, Until
 from mcptest.servers.demo.tool_list import Call, failure
@@ -31,9 +34,6 @@ from mcptest.session.server_spec import DEFAULT_CONFIG
 from mcptest.transport.lifeline import server_environment
 from mcptest.transport.loop import READ, Loop, Timer
 from mcptest.transport.temporary import new_folder, remove_folder
-
-if TYPE_CHECKING:
-    from mcptest.report.problems import ReportedProblem
 
 Obj: TypeAlias = dict[str, Any]
 Running: TypeAlias = Generator[Any, Any, Obj]
@@ -398,10 +398,6 @@ def findings_of(report: bytes, *, with_commands: bool) -> list[Obj]:
     """What was found, errors first, and warnings too: a broken SHOULD fails nothing."""
     if not 0 < len(report) <= MAX_DECODED:
         return []
-    # An agent that only reads rules and suites needs none of this.
-    from mcptest.report.head import Report, RunView
-    from mcptest.report.stored import read_stored
-
     stored = read_stored(report, REPORT).report
     problems = (stored if isinstance(stored, Report) else RunView(stored)).as_problems().found
     ordered = sorted(problems, key=lambda one: _LEVELS.index(one.level))
