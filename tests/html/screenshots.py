@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,8 @@ from tests.html.browser import Browser, running_browser
 
 ROOT = Path(__file__).parents[2]
 EVERYTHING = ROOT / "tests/peers/npm/node_modules/.bin/mcp-server-everything"
-MOST_BYTES = 200_000
-SIZES = {"wide": (1400, 780), "narrow": (390, 844)}
+MOST_BYTES = 150_000
+SIZES = {"wide": (1280, 800), "narrow": (420, 844)}
 SUITE = """\
 tests:
   - name: the server answers
@@ -37,6 +38,16 @@ tests:
     timeout: 270ms
     assert: {tool: slow, args: {seconds: 0.25}, expect: {not_error: true}}
 """
+
+FAULTY = f"""\
+import sys
+
+sys.path.insert(0, {str(ROOT)!r})
+from tests.mutants.__main__ import main
+
+sys.exit(main(["SCHEMA-006"]))
+"""
+"""A server with one fault: a result that does not match its schema."""
 
 
 class Shot(NamedTuple):
@@ -67,6 +78,9 @@ def make_pages(folder: Path) -> None:
         run(folder, "compliance", "run", "--server", server, *judged, "--json-file", f"{name}.json")
     wire = ("--capture", "wire-demo", "--capture", "wire-everything")
     run(folder, "report", "demo.json", "everything.json", *wire, "--html", "judged.html")
+    (folder / "server.py").write_text(FAULTY)
+    for words, page in ((("compliance", "run"), "compliance.html"), (("audit",), "audit.html")):
+        run(folder, *words, "--server", "python server.py", "--html", page)
 
 
 def entry_named(page: Path, name: str) -> int:
@@ -87,6 +101,8 @@ def shots(folder: Path) -> list[Shot]:
     return [
         Shot("overview", "run.html", "/overview"),
         Shot("failure", "run.html", f"/results/{failed}"),
+        Shot("compliance", "compliance.html", "/overview"),
+        Shot("audit", "audit.html", "/overview"),
         Shot("wire", "judged.html", "/matrix", then=cell + to_wire),
         Shot("matrix", "judged.html", "/matrix", then=cell),
     ]
@@ -103,6 +119,13 @@ def take(browser: Browser, page: Path, shot: Shot, size: str, scheme: str) -> by
         browser.value("document.querySelector('#wire .back').click()")
     browser.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return base64.b64decode(browser.send("Page.captureScreenshot", format="png")["data"])
+
+
+def with_fewer_colors(image: bytes) -> bytes:
+    """Where pngquant is installed: a picture of text needs no more than 256 of them."""
+    if shutil.which("pngquant") is None:
+        return image
+    return subprocess.run(["pngquant", "-"], input=image, capture_output=True, check=True).stdout
 
 
 def file_of(shot: Shot, size: str, scheme: str) -> str:
@@ -122,6 +145,7 @@ def main(target: Path) -> None:
                 for size in SIZES:
                     for scheme in ("light", "dark"):
                         image = take(browser, folder / shot.page, shot, size, scheme)
+                        image = with_fewer_colors(image)
                         assert len(image) <= MOST_BYTES, (shot.name, size, scheme, len(image))
                         (target / file_of(shot, size, scheme)).write_bytes(image)
 

@@ -266,7 +266,7 @@ def test_the_command_that_repeats_a_test_runs_just_that(folder: Folder) -> None:
 def test_a_crash_shows_how_the_server_ended(folder: Folder) -> None:
     folder.suite(check("dies", tool="exit", args={"code": 7}))
     result = folder.run("--mcptest", "evals")
-    result.stdout.fnmatch_lines(["stderr:   I was told to", "exit:     exit code 7"])
+    result.stdout.fnmatch_lines(["  stderr: I was told to", "exit:     exit code 7"])
 
 
 def test_text_of_a_server_steers_nothing(folder: Folder) -> None:

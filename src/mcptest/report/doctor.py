@@ -113,6 +113,7 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
     """Everything one `mcptest doctor` found."""
 
     tool: str = ""
+    started: str = ""
     server: str
     """How the server was named, with secrets masked."""
     server_info: ServerInfo = ServerInfo()

@@ -62,6 +62,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
         if stop.is_set():
             sys.stderr.write("mcptest: interrupted\n")
         again = partial(repeat_command, arguments, "to")
+        report = replace(report, started=begun)
         code = conclude(arguments, report, repeat=again, since=begun)
         return ExitCode.INTERRUPTED if stop.is_set() else code
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.report import reliability as counting
-from mcptest.report.audit import AuditItem, AuditReport, Health, word_of
+from mcptest.report.audit import AuditItem, AuditReport, word_of
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.conformance import ConformanceReport
 from mcptest.report.doctor import Diagnosis, DoctorReport, DoctorVerdict
@@ -197,7 +197,7 @@ def source_of_audit(report: AuditReport, places: Places) -> Source:
 
 def _item(item: AuditItem, places: Places) -> PageEntry:
     why = item.findings[0] if item.findings else item.detail
-    outcome: Outcome = "warn" if item.health is Health.REFUSED else "pass"
+    outcome: Outcome = "pass" if item.passed else "warn"
     if item.is_bad or not item.tested:
         outcome = "fail" if item.tested else "skip"
     return PageEntry(

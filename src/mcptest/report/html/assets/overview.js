@@ -149,7 +149,7 @@ function hero() {
   const same = (name) => { const values = [...new Set(calls.map((call) => call[name]).filter(Boolean))]; return values.length === 1 ? values[0] : ""; };
   const commit = same("commit");
   const tiles = ORDER.filter((one) => tally[one]).map((outcome) => h("button", { type: "button", class: "tile " + outcome, onclick: () => showOnly(outcome) },
-    h("b", {}, count(tally[outcome])), h("span", {}, OUTCOMES[outcome][1])));
+    h("b", {}, count(tally[outcome])), h("span", {}, OUTCOMES[outcome][1] + (outcome === "warn" && tally.warn > 1 ? "s" : ""))));
   return h("section", { class: "hero " + (page.exit_code ? "fail" : "pass") },
     h("p", { class: "headline" }, page.verdict),
     only.summary && !/^\d+ passed, \d+ failed, \d+ skipped$/.test(only.summary) && h("p", { class: "peer" }, cut(only.summary, 1000)),
