@@ -204,7 +204,7 @@ def _item(item: AuditItem, places: Places) -> PageEntry:
         name=item.name,
         outcome=outcome,
         group=ITEM_KINDS[item.kind],
-        brief=brief(why if item.is_bad or not item.tested else item.description or why),
+        brief=brief(item.description or why if item.passed else why or item.description),
         ms=item.duration_ms if item.tested else None,
         facts=tuple(_facts(item, places)),
     )
