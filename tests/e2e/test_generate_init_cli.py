@@ -122,8 +122,8 @@ def test_what_a_run_needs_is_said_and_a_run_without_it_is_not_green(tmp_path: Pa
     argv = ("--env", "API_KEY=k-123456", "--", *EXPLORED, "only=echo,complain")
     done = mcptest("init", str(folder), *argv)
     assert done.code == 0, done.said
-    assert "a run needs in the environment: API_KEY" in done.out
-    assert "1 expect the error that was seen" in done.out
+    assert "required environment variables: API_KEY" in done.out
+    assert "1 expect the observed error" in done.out
     without = mcptest("run", str(folder))
     assert without.code == 4
     assert "all 2 tests were skipped: env var API_KEY not set (2)" in without.err
@@ -156,7 +156,7 @@ def test_a_fault_that_no_test_looks_for_is_not_called_a_failing_test(tmp_path: P
 def test_a_suite_of_which_no_test_runs_is_said_to_be_one(tmp_path: Path) -> None:
     for command in (("init", str(tmp_path / "a")), ("generate", "--output", str(tmp_path / "b"))):
         done = mcptest(*command, "--", *EXPLORED, "only=wipe,silent")
-        assert "no test of these runs as it stands; each file says why" in done.out, done.said
+        assert "none of these tests runs as is (each file says why)" in done.out, done.said
 
 
 def test_a_command_with_a_secret_is_named_with_a_variable_where_the_suite_is_run(

@@ -51,7 +51,7 @@ def test_an_answer_is_new_then_kept_then_changed_then_accepted(desk: Desk) -> No
         "           @@ -1,2 +1,2 @@\n            one\n           -two\n           +2\n"
         in changed.out
     )
-    assert "to accept what is changed, run this again with --update" in changed.out
+    assert "to accept changed snapshots, run this again with --update" in changed.out
     assert desk.files() == {"echo.snap": "one\ntwo\n"}
 
     assert desk.outcomes("--update") == {"echo is read": "updated"}

@@ -66,7 +66,7 @@ def test_what_breaks_is_shown_with_proof_fix_and_rules() -> None:
         "x breaks    ping",
         "ping is answered",
         '{"method":"ping"}',
-        "received (no response)",
+        "received: (no response)",
         "Drop it.",
         "PROTO-021 (added)",
         "3 changed, 81 added, 45 removed",

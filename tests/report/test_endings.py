@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -19,6 +20,7 @@ from mcptest.report.conformance import ConformanceReport
 from mcptest.report.coverage import CoverageKinds, CoverageReport, CoveredItem, KindCoverage
 from mcptest.report.fleet import FleetReport, FleetServer, ServerOutcome
 from mcptest.report.fuzz import FuzzedTool, FuzzReport
+from mcptest.report.html.building import page_of
 from mcptest.report.property import PropertyReport, PropertyResult
 from mcptest.report.terminal import Style
 from mcptest.report.verdicts import SessionReport, SessionsReport
@@ -174,6 +176,17 @@ def test_the_summary_says_failed_where_the_exit_code_does(name: str) -> None:
 )
 def test_the_summary_of_a_run_has_every_reason_to_fail(run: RunReport, said: str) -> None:
     assert run_results.summary(run, Style()) == said
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_page_says_failed_where_the_exit_code_does(name: str) -> None:
+    report = REPORTS[name]
+    page = page_of(report).partition(b'id="page">')[2].partition(b"</script>")[0]
+    verdict = json.loads(page)["verdict"]
+    begins = {ExitCode.OK: "Passed", ExitCode.FAILED: "Failed", ExitCode.INTERRUPTED: "Interrupted"}
+    assert verdict.startswith(begins.get(report.code, ("Nothing", "The server or client")))
+    if report.code is ExitCode.OK and "expected" not in name:
+        assert "fail" not in verdict
 
 
 def test_a_tool_with_a_finding_neither_passes_nor_counts_as_working() -> None:

@@ -99,23 +99,23 @@ def test_a_root_cause_says_how_many_rules_it_kept_from_being_judged() -> None:
     text = text_of(SAMPLE)
     assert "  ✗ exited: the server exited with code 1 after resources/read\n" in text
     assert "    1 rule could not be judged\n" in text
-    assert "    fix       Run it by hand and read its stderr.\n" in text
+    assert "    fix:      Run it by hand and read its stderr.\n" in text
 
 
 def test_a_failing_rule_shows_everything_that_one_needs_to_act() -> None:
     text = text_of(SAMPLE)
     wanted = [
         "  ✗ TOOLS-004  MUST  structuredContent is an object",
-        "    requires  In these revisions structuredContent is a JSON object",
-        f"    spec      {URL}",
-        f"    sent      {STRUCTURED.evidence[0].sent}",
-        f"    received  {STRUCTURED.evidence[0].received}",
-        "    why       result.structuredContent: it is an array",
-        "    expected  of type object",
-        "    actual    [21]",
-        "    at        /result/structuredContent",
-        "    fix       Wrap a list or a number in an object.",
-        f"    repeat    {COMMAND} --rule TOOLS-004",
+        "    requires: In these revisions structuredContent is a JSON object",
+        f"    spec:     {URL}",
+        f"    sent:     {STRUCTURED.evidence[0].sent}",
+        f"    received: {STRUCTURED.evidence[0].received}",
+        "    why:      result.structuredContent: it is an array",
+        "    expected: of type object",
+        "    actual:   [21]",
+        "    at:       /result/structuredContent",
+        "    fix:      Wrap a list or a number in an object.",
+        f"    repeat:   {COMMAND} --rule TOOLS-004",
     ]
     found = places(text, *wanted)
     assert found == sorted(found)
@@ -127,7 +127,7 @@ def test_a_broken_must_comes_before_a_broken_should() -> None:
     assert text.index("✗ TOOLS-004") < text.index("! PROTO-005  SHOULD")
     silent = msgspec.structs.replace(STRUCTURED, evidence=(Evidence("{}", ""),))
     silence = text_of(report_of(judgement(results=(silent,), causes=())))
-    assert "    sent      {}\n    received  (no response)\n" in silence
+    assert "    sent:     {}\n    received: (no response)\n" in silence
 
 
 def test_each_gate_is_one_line_with_its_facts_below() -> None:
@@ -209,7 +209,7 @@ def test_who_asked_for_some_rules_hears_about_each_of_them() -> None:
     text = text_of(asked)
     assert "  ✓ TOOLS-001    what TOOLS-001 asks for holds\n" in text
     assert "  – TOOLS-009  " in text  # noqa: RUF001 - the dash that is printed
-    assert "    why       no tool\n    needs     a tool\n" in text
+    assert "    why:      no tool\n    needs:    a tool\n" in text
 
 
 def test_too_little_for_a_letter_is_said() -> None:
@@ -349,8 +349,8 @@ def test_the_keyword_decides_between_failed_and_warning() -> None:
 def test_a_long_requirement_is_told_by_its_first_paragraph_unless_all_is_asked_for() -> None:
     long = msgspec.structs.replace(STRUCTURED, requirement="It holds,\nalways.\n\nBecause of that.")
     report = report_of(judgement(results=(long,), causes=()))
-    assert "    requires  It holds, always.\n" in text_of(report)
-    assert "    requires  It holds, always. Because of that.\n" in text_of(report, verbose=True)
+    assert "    requires: It holds, always.\n" in text_of(report)
+    assert "    requires: It holds, always. Because of that.\n" in text_of(report, verbose=True)
 
 
 def test_a_message_that_was_shown_as_received_is_not_shown_again() -> None:
@@ -360,4 +360,4 @@ def test_a_message_that_was_shown_as_received_is_not_shown_again() -> None:
     assert text_of(report_of(judgement(results=(same,)))).count(received) == 1
     other = msgspec.structs.replace(found, excerpt="another")
     different = msgspec.structs.replace(STRUCTURED, findings=(other,))
-    assert "    message   another\n" in text_of(report_of(judgement(results=(different,))))
+    assert "    message:  another\n" in text_of(report_of(judgement(results=(different,))))

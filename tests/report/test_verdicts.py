@@ -57,3 +57,15 @@ def test_a_file_that_does_not_say_was_strict_if_nothing_else_explains_its_code()
     assert failing(ADVICE, strict=None) == {"INV-002"}
     assert failing(ADVICE, strict=None, exit_code=0) == set()
     assert failing(RULE, ADVICE, strict=None) == {"INV-001"}
+
+
+@pytest.mark.parametrize(("sender", "side"), [("client", "request"), ("server", "response")])
+def test_the_message_of_a_finding_stands_on_the_side_that_sent_it(sender: str, side: str) -> None:
+    found = Finding("it is wrong", record=3, sender=sender, excerpt='{"id":1}')
+    broken = replace(RULE, outcome=Outcome.FAIL, findings=(found,), findings_total=1)
+    session = SessionReport("s", "s.jsonl", "full", None, None, "handshake", 1, True, (broken,))
+    report = SessionsReport(tool="t", command="c", exit_code=1, sessions=(session,), composition=())
+    (result,) = report.as_run().results
+    assert result.proof is not None
+    assert getattr(result.proof, side) == '{"id":1}'
+    assert {result.proof.request, result.proof.response} == {"", '{"id":1}'}

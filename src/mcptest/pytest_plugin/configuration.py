@@ -27,7 +27,7 @@ def timeout(config: pytest.Config) -> float:
 def is_shared(config: pytest.Config) -> bool:
     isolation = config.getini("mcptest_isolation")
     if isolation not in _ISOLATIONS:
-        raise pytest.UsageError(f"mcptest_isolation is fresh or shared, not {isolation!r}")
+        raise pytest.UsageError(f"mcptest_isolation: expected fresh or shared, got {isolation!r}")
     return bool(isolation == "shared")
 
 
@@ -91,7 +91,7 @@ def collect_what_was_asked_for(config: pytest.Config) -> None:
     config.stash[_AVOIDED] = avoided = fixture_folder(config)
     for place in config.stash[_PLACES]:
         # A folder that is not there, or holds nothing, would be green by accident.
-        reason = "there is no suite"
+        reason = "no suite found"
         for found in discover([str(place)], None if avoided is None else str(avoided)):
             if isinstance(found, str):
                 break

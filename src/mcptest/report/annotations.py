@@ -18,7 +18,7 @@ def github(report: RunReport) -> list[str]:
     errors = [*map(_failure, failed_tests(report)), *map(_regression, hidden_regressions(report))]
     left_out = max(0, len(errors) - ERRORS_SHOWN)
     told = summary(report, Style(unicode=False))
-    told += f"; {left_out} more to see in the log" if left_out else ""
+    told += f"; {left_out} more in the log" if left_out else ""
     kind, early = ("warning", "interrupted: ") if report.interrupted else ("notice", "")
     return [*errors[:ERRORS_SHOWN], _command(kind, early + told, title="mcptest")]
 

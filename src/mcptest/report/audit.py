@@ -388,7 +388,7 @@ def _row(item: AuditItem, style: Style) -> TextRow:
         facts = {"sent": without_boilerplate(item.sent), "received": item.received}
         below += fact_lines(facts.items(), " " * 6, style)
         below += fact_lines((("stderr", line) for line in item.stderr[-5:]), " " * 6, style, 300)
-        below += fact_lines([("repeat:", item.repeat)], " " * 6, style)
+        below += fact_lines([("repeat", item.repeat)], " " * 6, style)
     return TextRow(sign, item.name, f"{word_of(item):<10}  {spent:>6}  {said}", below)
 
 

@@ -62,7 +62,7 @@ def decode(data: bytes, shape: Any, source: str) -> Any:
     except msgspec.ValidationError as error:
         raise UsageError(f"{source}: {show(str(error), 300)}") from None
     except RecursionError:
-        raise UsageError(f"{source}: JSON is nested too deep") from None
+        raise UsageError(f"{source}: JSON is nested too deeply") from None
     except ValueError as error:
         raise UsageError(_malformed(str(error), data, source)) from None
 

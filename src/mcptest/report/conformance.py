@@ -199,7 +199,7 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
         for title, names in (
             ("New failures", compared.new),
             ("Stale entries", compared.stale),
-            ("Failing as listed", compared.expected),
+            ("Failing as expected", compared.expected),
         ):
             if names:
                 yield from ("", f"### {title}", "")
@@ -288,7 +288,7 @@ def _scenario(
     for check in shown:
         yield from _text_row(check, page, result.capture)
     if len(rows) > len(shown):
-        more = f"and {len(rows) - len(shown)} more; --verbose shows all"
+        more = f"and {len(rows) - len(shown)} more (--verbose shows all)"
         yield from page.prose(more, 4, "dim")
     if rows or is_new:
         telling = [line for line in result.stderr.splitlines() if any(map(str.isalpha, line))]
@@ -342,7 +342,7 @@ def _untestable(results: Sequence[ScenarioResult], page: TextPage) -> Iterator[s
     for message, names in list(missing.items())[:shown]:
         yield from page.prose(f"{show(message, 300)}: {some_of(names, 1)}", 2)
     if len(missing) > shown:
-        yield from page.prose(f"and {len(missing) - shown} more; --verbose shows all", 2, "dim")
+        yield from page.prose(f"and {len(missing) - shown} more (--verbose shows all)", 2, "dim")
 
 
 _MARKS = {"failed": "❌", "warned": "⚠️", "passed": "✅", "unseen": "…"}

@@ -298,9 +298,9 @@ def rules_in_words(item: Diagnosis) -> str:
 
 
 def _fact(label: str, text: str, style: Style) -> Iterator[str]:
-    margin = 9 if label else 0
+    margin = 10 if label else 0
     for place, line in enumerate(textwrap.wrap(show(text, 1_000), _WIDTH - margin)):
-        told = f"{label if not place else '':<{margin}}{line}"
+        told = f"{f'{label}:' if label and not place else '':<{margin}}{line}"
         yield style.paint(f"      {told}", *(("dim",) if label == "rules" else ()))
 
 

@@ -244,7 +244,7 @@ _STEPS = {
     FuzzVerdict.CRASH: "Crash: validate the arguments before using them, and return a result with "
     "isError: true and a message that a model can act on.",
     FuzzVerdict.HANG: "Hang: limit how long the tool works, or raise --timeout.",
-    FuzzVerdict.PROTOCOL: "Invalid response: the server wrote what is not a protocol message.",
+    FuzzVerdict.PROTOCOL: "Invalid response: the server wrote text that is not a protocol message.",
     FuzzVerdict.LEAK: "Leak: describe the problem without stack traces, paths or secrets.",
 }
 WORDS = {
@@ -300,7 +300,7 @@ def _failure_lines(failure: FuzzFailure, style: Style) -> Iterator[str]:
     }
     yield from fact_lines(facts.items(), inner, style, 2_000)
     yield from fact_lines((("stderr", line) for line in failure.stderr[-3:]), inner, style, 300)
-    yield from fact_lines([("repeat:", failure.repeat)], inner, style, 4_000)
+    yield from fact_lines([("repeat", failure.repeat)], inner, style, 4_000)
     if not failure.again:
         yield f"{inner}{style.warning} it did not happen again when sent alone"
 

@@ -100,7 +100,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         if len(findings) < len(self.findings):
             yield f"--verbose lists the notes too ({codes_in_words(self.of(LintSeverity.NOTE))})"
         if findings and not fix:
-            yield "--fix shows a change for each; mcptest lint --list explains the codes"
+            yield "--fix shows a change for each finding, mcptest lint --list explains the codes"
 
     def heading(self) -> str:
         version = f" {show(self.server_version, 40)}" if self.server_version else ""
@@ -241,7 +241,7 @@ def _reported(rule: LintRule) -> ReportedRule:
         id=rule.code,
         title=rule.title,
         text=rule.why,
-        help=f"{rule.fix}\n`mcptest explain {rule.code}` says more.",
+        help=f"{rule.fix}\nSee `mcptest explain {rule.code}`.",
         level=_LEVELS[rule.severity],
         tags=(rule.scope,),
     )

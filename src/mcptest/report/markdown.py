@@ -85,7 +85,7 @@ def _lines(report: RunReport) -> Iterator[str]:
     yield f"### mcptest: {some if report.failed else total}"
     yield ""
     if report.interrupted:
-        yield from ("**Interrupted:** only what had finished by then is listed.", "")
+        yield from ("**Interrupted:** only finished tests are listed.", "")
     if report.results:
         rows = (_row(result, titles, report.trials > 1) for result in report.results)
         yield from table_head("| Status | Test | Duration |")

@@ -271,7 +271,7 @@ def counterexample_lines(found: Counterexample, style: Style) -> Iterator[str]:
     inner = margin + "  "
     yield f"{inner}{show(found.message, 400)}"
     if found.expected and found.expected not in found.message:
-        yield style.paint(f"{inner}expected {show(found.expected, 300)}", "dim")
+        yield style.paint(f"{inner}expected: {show(found.expected, 300)}", "dim")
     for number, words in enumerate(found.words, 1):
         yield f"{inner}{number}. {show(words, 400)}"
     for line in found.lines:
@@ -279,7 +279,7 @@ def counterexample_lines(found: Counterexample, style: Style) -> Iterator[str]:
         text = show(without_boilerplate(line.text), 400 if style.verbose else _LINE)
         yield style.paint(f"{inner}   {_ARROWS[line.sender]} {text}", "dim") + mark
     for text in found.stderr[-3:]:
-        yield style.paint(f"{inner}stderr {show(text, 300)}", "dim")
+        yield style.paint(f"{inner}stderr: {show(text, 300)}", "dim")
     yield from (f"{inner}{style.warning} {remark}" for remark in _remarks(found))
     if found.repeat:
         yield style.paint(f"{inner}repeat: {show(found.repeat, 4_000)}", "dim")

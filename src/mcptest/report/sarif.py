@@ -80,7 +80,7 @@ def _rule(rule: ReportedRule) -> dict[str, Any]:
 def _invocation(problems: Problems, kept: int) -> dict[str, Any]:
     notes = [show(note, 500) for note in problems.run.notes[:_NOTES]]
     if len(problems.found) > kept:
-        notes.append(f"{len(problems.found) - kept} more problems were found and are not listed")
+        notes.append(f"{len(problems.found) - kept} more problems are not listed")
     invocation: dict[str, Any] = {"executionSuccessful": not problems.run.interrupted}
     started = _TIME.fullmatch(problems.run.started)
     if started is not None:

@@ -31,7 +31,7 @@ def save_scorecard(path: Path, judgement: Judgement, server_label: str) -> None:
     """Keep the grade for later runs. UsageError where that would destroy something else."""
     if judgement.grade is None:
         raise UsageError(
-            "there is no grade to save: only some rules were selected",
+            "no grade to save: only some rules were selected",
             hint="save the scorecard of a run over the whole corpus",
         )
     if not is_special(path):
@@ -120,7 +120,7 @@ def history_beside(baseline: Path) -> Path:
 
 def read_history(path: Path) -> tuple[PastRun, ...]:
     """The runs that are remembered, oldest first; none when there is no file yet."""
-    hint = "remove it to begin anew: rates of flaky rules are then not checked for the next runs"
+    hint = "remove it to start over: rates of flaky rules are then not checked for the next runs"
     found = read_document(path, History, HISTORY_FORMAT, "a history of flaky rules", hint)
     return found.runs if found is not None else ()
 

@@ -80,7 +80,7 @@ def snapshot_text(report: SnapshotReport, style: Style) -> str:
     outcomes = (SnapshotOutcome.CHANGED, SnapshotOutcome.NEW)
     words = [one.value for one in outcomes if report.count(one)]
     if words:
-        lines.append(f"to accept what is {' and '.join(words)}, run this again with --update")
+        lines.append(f"to accept {' and '.join(words)} snapshots, run this again with --update")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -137,10 +137,10 @@ def first_answers_in_words(first: SnapshotReport, settled: SnapshotReport) -> It
     """What `init` says of the golden files that it wrote, and of what it saw change."""
     created = first.count(SnapshotOutcome.CREATED)
     if created:
-        yield f"kept {counted(created, 'answer')} as golden files"
+        yield f"saved {counted(created, 'response')} as golden files"
     for result, kept in zip(first.run.results, first.kept, strict=True):
         if kept.outcome is SnapshotOutcome.FAILED:
             yield f"  no golden file for {show(result.name, 200)}: {first_line(result.detail)}"
     for kept in settled.kept:
         if kept.outcome is SnapshotOutcome.UPDATED:
-            yield f"  {show(kept.golden, 500)}: what differed the second time is <volatile> in it"
+            yield f"  {show(kept.golden, 500)}: values that differ between calls are <volatile>"

@@ -36,19 +36,19 @@ def placed_lines(
     skipped = sum(one.skipped for one in written)
     erring = sum(one.expects_error for one in written)
     marks = [f"{skipped} marked skip: true"] if skipped else []
-    marks += [f"{erring} expect the error that was seen"] if erring else []
+    marks += [f"{erring} expect the observed error"] if erring else []
     marked = f" ({', '.join(marks)})" if marks else ""
     words = ", ".join(f"{count} {how}" for how, count in counts.items()) or "nothing to write"
     yield f"{show(folder, 200)}: {words}{marked}"
     if written and skipped == len(written):
-        yield "  no test of these runs as it stands; each file says why"
+        yield "  none of these tests runs as is (each file says why)"
     if needs and written:
-        yield f"  a run needs in the environment: {', '.join(needs)}"
+        yield f"  required environment variables: {', '.join(needs)}"
     for one in placed:
         if one.how == "left out":
             yield f"  left out: {one.subject}: {one.reason}"
     kept = [one for one in placed if one.how == "kept"]
     for one in kept[:_SHOWN]:
-        yield f"  kept {one.file}: it exists already (--overwrite replaces it)"
+        yield f"  kept {one.file}: it already exists (--overwrite replaces it)"
     if len(kept) > _SHOWN:
-        yield f"  … and {len(kept) - _SHOWN} more that exist already"
+        yield f"  … and {len(kept) - _SHOWN} more already exist"

@@ -68,7 +68,7 @@ def read_stored(data: bytes, file: str) -> Stored:
         said = show(named, 80)
         raise UsageError(
             f"{name} can't be read: its format is {said}" if said else f"{name} names no format",
-            hint="a file that --json-file wrote; captures are named with --capture",
+            hint="name a file written by --json-file; name captures with --capture",
         )
     return Stored(file, decode(data, _KINDS[named], name))
 
@@ -170,7 +170,7 @@ def missing_shards(runs: Iterable[tuple[str, RunReport]]) -> RunReport | None:
                 notes.append(f"shard {index} of {count} is given {len(files)} times: {names}")
     if len(divided) > 1:
         counts = ", ".join(map(str, sorted(divided)))
-        notes.append(f"these are shards of runs that were divided differently: into {counts}")
+        notes.append(f"the shards come from runs divided differently: into {counts}")
     return RunReport(results=results, notes=tuple(notes)) if results or notes else None
 
 

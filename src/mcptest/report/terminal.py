@@ -191,4 +191,4 @@ def fact_lines(
     """What was sent, what came, how to repeat it: a dim line for each that is not empty."""
     for label, text in facts:
         if text:
-            yield style.paint(f"{margin}{label:<9}{show(text, longest)}", "dim")
+            yield style.paint(f"{margin}{label + ':':<10}{show(text, longest)}", "dim")

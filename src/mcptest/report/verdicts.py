@@ -236,7 +236,7 @@ def _rule_verdict(verdict: Verdict, session: JudgedSession) -> RuleVerdict:
 
 
 def _session_lines(session: SessionReport, style: Style) -> Iterator[str]:
-    revision = session.revision or "revision not named"
+    revision = session.revision or "revision unknown"
     facts = [show(session.file, 120), f"{revision}, {session.era}"]
     facts += [session.transport] if session.transport else []
     facts.append(counted(session.messages, "message"))
@@ -267,15 +267,15 @@ def _verdict_lines(verdict: RuleVerdict, unit: str, style: Style) -> Iterator[st
     for finding in verdict.findings[:FINDINGS_SHOWN]:
         yield "      " + style.paint(finding.message, colour)
         if finding.expected is not None:
-            yield f"        expected  {finding.expected}"
+            yield f"        expected: {finding.expected}"
         if finding.actual is not None:
-            yield f"        actual    {finding.actual}"
+            yield f"        actual:   {finding.actual}"
         if finding.record is not None:
             sender = f", from the {finding.sender}" if finding.sender else ""
             pointer = f" at {finding.pointer}" if finding.pointer else ""
-            yield f"        where     {unit} {finding.record}{sender}{pointer}"
+            yield f"        where:    {unit} {finding.record}{sender}{pointer}"
         if finding.excerpt is not None:
-            yield style.paint(f"        message   {finding.excerpt}", "dim")
+            yield style.paint(f"        message:  {finding.excerpt}", "dim")
     more = verdict.findings_total - min(len(verdict.findings), FINDINGS_SHOWN)
     if more > 0:
         yield f"      and {more} more like this"
@@ -284,9 +284,12 @@ def _verdict_lines(verdict: RuleVerdict, unit: str, style: Style) -> Iterator[st
         yield style.paint(f"      {why}", "dim")
 
 
-def _side_of(finding: Finding) -> str:
-    """A message of the client is a request to the server, one of the server its response."""
-    return "request" if finding.sender == "client" else "response"
+def _proof(finding: Finding | None, capture: str) -> Proof:
+    """A message of the client is shown as a request, one of the server as a response."""
+    excerpt = (finding.excerpt or "") if finding is not None else ""
+    if finding is not None and finding.sender == "client":
+        return Proof(request=excerpt, capture=capture)
+    return Proof(response=excerpt, capture=capture)
 
 
 def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestResult:
@@ -296,7 +299,6 @@ def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestR
     held = verdict.outcome is Outcome.PASS or verdict.failed
     status = Status.FAIL if failed else Status.PASS if held else Status.SKIP
     shown = next((one for one in verdict.findings if one.excerpt), None)
-    excerpt = {} if shown is None else {_side_of(shown): shown.excerpt or ""}
     return TestResult(
         name=f"{session.label} {verdict.id}: {verdict.title}",
         status=status,
@@ -304,7 +306,7 @@ def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestR
         file=session.file,
         kind="protocol" if failed else "",
         failures=failed_checks(verdict.findings, verdict.id) if failed else (),
-        proof=Proof(**excerpt, capture=session.file) if failed else None,
+        proof=_proof(shown, session.file) if failed else None,
         revision=session.revision or "",
         note=f"{verdict.severity.value}: {said}" if verdict.failed and not failed else "",
     )

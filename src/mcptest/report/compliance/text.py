@@ -107,11 +107,11 @@ class TextPage(Style, frozen=True):
     def labelled(
         self, pairs: Iterable[tuple[str, str]], margin: int, why: str = "red"
     ) -> Iterator[str]:
-        """`requires  The server …`; a label that repeats is not written again."""
+        """`requires: The server …`; a label that repeats is not written again."""
         paints = {"repeat": ("bold",), "spec": ("cyan",), "why": (why,), "": ("dim",)}
         previous = ""
         for label, text in pairs:
-            shown = label if label != previous or label in {"sent", "why"} else ""
+            shown = f"{label}:" if label and (label != previous or label in {"sent", "why"}) else ""
             previous = label
             taken = margin + _LABEL
             pieces = [text]

@@ -269,7 +269,7 @@ def page_of_run(report: RunReport) -> bytes:
     """The page of a run that has just ended, with the captures that it wrote of its failures."""
     proofs = (one.proof for one in report.results if one.proof is not None)
     kept = (proof.capture for proof in proofs if proof.capture)
-    return page_of(report, kept, embedded="the sessions of failed tests, no others")
+    return page_of(report, kept, embedded="only those of failed tests")
 
 
 def _title(sources: Sequence[Source], sessions: Sequence[WireSession]) -> str:

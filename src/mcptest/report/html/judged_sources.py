@@ -106,7 +106,8 @@ def source_of_compliance(report: ComplianceReport, places: Places) -> Source:
         entries += [_cause(one, column.name) for one in judgement.causes]
         for one in judgement.results:
             told_of = _facts(one, judgement, places)
-            entries.append(_judged(one, column.name, told_of, one.unlocked_by))
+            grave = one.severity is Severity.SHOULD and report.strict is True
+            entries.append(_judged(one, column.name, told_of, one.unlocked_by, grave=grave))
     return Source(
         subject=report.server,
         grade=letter_of(report.judgements[0].grade) if len(report.judgements) == 1 else "",
@@ -154,11 +155,17 @@ def _cause(cause: RootCause, column: str) -> PageEntry:
 
 
 def _judged(
-    result: RuleResult | RuleVerdict, column: str, facts: Iterator[Fact], otherwise: str = ""
+    result: RuleResult | RuleVerdict,
+    column: str,
+    facts: Iterator[Fact],
+    otherwise: str = "",
+    *,
+    grave: bool = False,
 ) -> PageEntry:
-    """`otherwise`: why, where nothing was found and no reason is given."""
+    """`otherwise`: why, where nothing was found and no reason is given. `grave`: it fails the run
+    also where it is not a MUST."""
     why = result.findings[0].message if result.findings else result.reason or otherwise
-    is_warning = result.failed and not is_broken(result)
+    is_warning = result.failed and not is_broken(result) and not grave
     return PageEntry(
         name=result.title,
         id=result.id,
@@ -321,7 +328,12 @@ def source_of_sessions(report: SessionsReport, places: Places) -> Source:
         for hazard in report.composition
     ]
     entries = [
-        _judged(verdict, _session_column(session), _session_facts(verdict, session, places))
+        _judged(
+            verdict,
+            _session_column(session),
+            _session_facts(verdict, session, places),
+            grave=report.strict is True,
+        )
         for session in report.sessions
         for verdict in session.verdicts
     ]
