@@ -10,7 +10,7 @@ import pytest
 
 from mcptest.core.capture import Frame, Opened
 from mcptest.core.errors import ExitCode
-from mcptest.core.results import FailedCheck, Invocation, Regression, RunReport
+from mcptest.core.results import FailedCheck, Invocation, Proof, Regression, RunReport
 from mcptest.report.html.building import pictured
 from mcptest.report.stored import Stored
 from tests.html.browser import Browser
@@ -266,3 +266,22 @@ def test_a_schema_that_does_not_fit_is_told_and_not_compared(
     assert '"words": "1"' in told
     assert '"type"' not in told
     assert browser.value("document.querySelectorAll('#result-detail .diff').length") == 0
+
+
+def test_a_request_folds_what_every_request_says_and_shows_it_as_sent(
+    browser: Browser, tmp_path: Path
+) -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    sent = json.dumps({"id": 1, "params": {"name": "add", "_meta": meta}, "method": "x"})
+    run = RunReport(results=(msgspec.structs.replace(SUM, proof=Proof(request=sent)),))
+    page = tmp_path / "page.html"
+    page.write_bytes(pictured([]).page([Stored("run.json", run)], ExitCode.FAILED))
+    browser.open(page, "/results/0")
+    pres = "[...document.querySelectorAll('#result-detail pre')].map((one) => one.textContent)"
+    (folded,) = [text for text in browser.value(pres) if '"params"' in text]
+    assert '"_meta": {…}' in folded
+    assert '"method": "x"' in folded
+    assert "protocolVersion" not in folded
+    raw = "[...document.querySelectorAll('#result-detail .small')].find((b) => b.textContent === "
+    browser.value(f"{raw}'As sent').click()")
+    assert sent in browser.value(pres)
