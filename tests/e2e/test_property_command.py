@@ -48,8 +48,8 @@ def test_nothing_is_left_but_what_was_asked_for(found: tuple[Path, str]) -> None
 
 def test_the_command_that_is_told_repeats_it(found: tuple[Path, str]) -> None:
     folder, text = found
-    again = next(line for line in text.splitlines() if line.strip().startswith("repeat"))
-    words = shlex.split(again.strip().partition(" ")[2])
+    again = next(line for line in text.splitlines() if line.strip().startswith("repeat:"))
+    words = shlex.split(again.split("repeat:", 1)[1])
     assert words[0] == "mcptest"
     done = mcptest(*words[1:], "--strict", cwd=folder)
     assert done.returncode == 1

@@ -271,7 +271,9 @@ def test_a_schema_that_does_not_fit_is_told_and_not_compared(
 def test_a_request_folds_what_every_request_says_and_shows_it_as_sent(
     browser: Browser, tmp_path: Path
 ) -> None:
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    client = {"clientInfo": {"name": "mcptest"}, "clientCapabilities": {}}
+    ours = {"protocolVersion": "2026-07-28", **client}
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in ours.items()}
     sent = json.dumps({"id": 1, "params": {"name": "add", "_meta": meta}, "method": "x"})
     run = RunReport(results=(msgspec.structs.replace(SUM, proof=Proof(request=sent)),))
     page = tmp_path / "page.html"

@@ -86,7 +86,7 @@ def test_there_are_never_more_errors_than_github_keeps() -> None:
     many = tuple(msgspec.structs.replace(SUM, name=f"t{n}") for n in range(25))
     lines = github(RunReport(results=many))
     assert len(lines) == ERRORS_SHOWN + 1
-    assert decoded(lines[-1])[2].endswith("; 15 more to see in the log")
+    assert decoded(lines[-1])[2].endswith("; 15 more in the log")
 
 
 def test_an_interrupted_run_is_a_warning() -> None:

@@ -14,7 +14,7 @@ from tests.support.sample_run import CRASH, SUM
 OURS = (
     '"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
     '"io.modelcontextprotocol/clientInfo":{"name":"mcptest"},'
-    '"io.modelcontextprotocol/clientCapabilities":{"sampling":{}}'
+    '"io.modelcontextprotocol/clientCapabilities":{}'
 )
 
 
@@ -24,6 +24,15 @@ OURS = (
         (f'{{"params":{{"a":1,"_meta":{{{OURS}}}}}}}', '{"params":{"a":1,"_meta":{…}}}'),
         (f'{{"_meta":{{"progressToken":1,{OURS}}}}}', '{"_meta":{"progressToken":1,…}}'),
         ('{"_meta":{"progressToken":1}}', '{"_meta":{"progressToken":1}}'),
+        *(
+            (f'{{"_meta":{{{odd}}}}}', f'{{"_meta":{{{odd}}}}}')
+            for odd in (
+                OURS.replace("2026-07-28", "1999-01-01"),
+                OURS.replace("{}", '{"sampling":{}}'),
+                OURS.partition(",")[0],
+                OURS.replace('{"name":"mcptest"}', "7"),
+            )
+        ),
         (f'{{"_meta":{{{OURS[:60]}', f'{{"_meta":{{{OURS[:60]}'),
         ("io.modelcontextprotocol/ is no JSON", "io.modelcontextprotocol/ is no JSON"),
     ],

@@ -134,7 +134,7 @@ def test_only_the_first_failed_check_is_told_unless_all_are_asked_for() -> None:
 
 
 def test_what_was_expected_is_told_when_the_message_does_not() -> None:
-    failure = FailedCheck("schema", "not valid", expected="string", actual="7", pointer="$.a")
+    failure = FailedCheck("equals", "not valid", expected="string", actual="7", pointer="$.a")
     result = msgspec.structs.replace(SUM, detail="not valid", failures=(failure,))
     text = render(RunReport(results=(result,)), PLAIN)
     assert "        at:       $.a\n        expected: string\n        actual:   7\n" in text
@@ -161,7 +161,7 @@ def test_trials_stand_together_and_a_flaky_test_is_called_flaky() -> None:
     assert re.search(r"^broken +4 +0 +NO +NO$", text, re.MULTILINE)
     assert "  pass@k: 2/3 capable, pass^k: 1/3 reliable\n" in text
     assert "      trial 2, and 1 more:\n" in text
-    assert text.endswith("12 trials of 3 tests, 6 passed, 6 failed in 240ms\n")
+    assert text.endswith("12 trials of 3 tests, 6 passed, 6 failed, 1 regression in 240ms\n")
 
 
 def test_regressions_and_notes_are_told() -> None:
@@ -243,3 +243,12 @@ def test_a_test_that_was_skipped_in_every_trial_has_no_score() -> None:
     assert re.search(rf"^SKIP  {SKIPPED.name} +0ms$", text, re.MULTILINE)
     assert all(result.status is Status.SKIP for result in run.results)
     assert "pass@k: 0/0 capable" in text
+
+
+def test_a_schema_is_not_shown_beside_the_value_that_does_not_match_it() -> None:
+    why = '/words: expected integer, got "1"'
+    failure = FailedCheck("schema", why, expected='{"type": "object"}', actual='{"words": "1"}')
+    result = msgspec.structs.replace(SUM, detail=why, failures=(failure,))
+    text = render(RunReport(results=(result,)), PLAIN)
+    assert f'      {why}\n        actual:   {{"words": "1"}}\n' in text
+    assert '{"type": "object"}' not in text

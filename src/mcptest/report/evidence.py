@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 import msgspec
 
 from mcptest.core.results import FailedCheck, TestResult
+from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.report.terminal import counted
 
@@ -43,7 +45,7 @@ _DECODER = json.JSONDecoder()
 
 
 def without_boilerplate(request: str) -> str:
-    """A request to be shown: what every stateless request says of its client is folded."""
+    """A request to be shown: what every stateless request of ours says is folded."""
     found = _META.search(request)
     if found is None or _BOILERPLATE not in request:
         return request
@@ -51,11 +53,25 @@ def without_boilerplate(request: str) -> str:
         meta, end = _DECODER.raw_decode(request, found.end())
     except (ValueError, RecursionError):  # it was cut
         return request
-    own = {name: value for name, value in meta.items() if not name.startswith(_BOILERPLATE)}
-    if len(own) == len(meta):
+    ours = {name: meta[name] for name in meta if name.startswith(_BOILERPLATE)}
+    if not _is_usual(ours):
         return request
+    own = {name: value for name, value in meta.items() if name not in ours}
     shown = [f"{json.dumps(name)}:{json.dumps(value)}" for name, value in own.items()]
     return request[: found.end()] + "{" + ",".join([*shown, "…"]) + "}" + request[end:]
+
+
+def _is_usual(ours: dict[str, Any]) -> bool:
+    """Whatever was sent on purpose, such as a version that does not exist, is shown."""
+    version = ours.get(f"{_BOILERPLATE}protocolVersion")
+    client = ours.get(f"{_BOILERPLATE}clientInfo")
+    return (
+        len(ours) == 3
+        and any(version == revision.wire_version for revision in Revision)
+        and isinstance(client, dict)
+        and client.get("name") == "mcptest"
+        and ours.get(f"{_BOILERPLATE}clientCapabilities") == {}
+    )
 
 
 def safe_lines(text: str, lines: int, characters: int) -> list[str]:

@@ -126,9 +126,9 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
             total += f", {counted(len(self.problems), 'list')} not read"
         if self.threshold is not None and len(self.serious) > self.threshold:
             total += f", more than the {self.threshold} allowed"
-        elif self.strict and not self.errors:
-            total += " (failed with --strict)"
         total = f"{total} ({codes})" if codes else total
+        if self.strict and self.warnings and not self.errors:
+            total += ", failed with --strict"
         return f"{total}, {noted}" if noted else total
 
     @property

@@ -121,6 +121,10 @@ function withoutBoilerplate(text) {
   const margin = /^ */.exec(lines[from])[0];
   const to = lines.findIndex((line, i) => i > from && line.startsWith(margin + "}"));
   if (to < 0) return text;
+  // Whatever was sent on purpose, such as a version that does not exist, is shown.
+  const meta = lines.slice(from, to).join("\n");
+  const usual = [/protocolVersion": "(202[4-6]-\d\d-\d\d|draft)"/, /clientInfo": \{\s*"name": "mcptest"/, /clientCapabilities": \{\}/];
+  if (!usual.every((pattern) => pattern.test(meta)) || meta.match(/"io\.modelcontextprotocol\//g).length !== 3) return text;
   return [...lines.slice(0, from), lines[from] + "…" + lines[to].trim(), ...lines.slice(to + 1)].join("\n");
 }
 
