@@ -176,7 +176,7 @@ def test_a_client_that_cannot_be_started_is_said_with_its_cause() -> None:
         ClientOrder(command=("no-such-client",), scenario=scenario(), revision=D), lambda: False
     )
     assert result.failed
-    assert "there is no 'no-such-client' on the PATH" in result.cause
+    assert "command not found on the PATH: 'no-such-client'" in result.cause
     assert result.ended is not None
     assert result.ended.not_started
 

@@ -120,7 +120,7 @@ def test_a_server_that_dies_after_its_answer_is_found_out(tmp_path: Path) -> Non
     )
     first = failures_of(report)["leave_later"][0]
     assert first["status"] == "crash"
-    assert "it answered, but then" in first["detail"]
+    assert "it answered, and then" in first["detail"]
     assert first["count"] == 6
     (saved,) = tmp_path.glob("fuzz-crash-leave_later*.yaml")
     assert mcptest("run", str(saved), "--timeout", "5s").code == 1

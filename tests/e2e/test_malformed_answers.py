@@ -313,7 +313,7 @@ IN_OTHER_WORDS = {
     ("conformance", "string-id"): "id",
     ("conformance", "error-without-code"): "code",
     ("conformance", "unknown-content"): "video",
-    ("conformance", "twice"): "a second response with id",
+    ("conformance", "twice"): "was answered before",
     ("doctor", "twice"): "the server answered a request twice",
 }
 

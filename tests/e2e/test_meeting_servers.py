@@ -16,7 +16,7 @@ from tests.e2e.driving import Done, listening, mcptest, messages_of, record, rec
 ERAS = Path(__file__).with_name("eras.py")
 NEW, OLD = "2026-07-28", "2025-11-25"
 LISTED = "server/discover lists it"
-REFUSED = "server/discover was refused (-32601 Method not found)"
+REFUSED = "the server rejected server/discover (-32601 Method not found)"
 NEWEST = "the newest that server/discover lists"
 NAMED = "the newest that the server names in its error"
 IGNORED = "the server did not answer server/discover, but a second process answered initialize"

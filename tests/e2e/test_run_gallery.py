@@ -31,7 +31,7 @@ CAUSES = {
     "writes-one-byte-and-hangs": "in the middle of a line, after 1 bytes",
     "stops-itself": "the server process is stopped",
     "stdin-never-read": "did not answer server/discover or initialize",
-    "echoes-the-client": "to initialize within",
+    "echoes-the-client": "initialize within",
     "wrong-id": "it sent only a response with the unknown id 999",
     "id-as-string": "a string; the request has ",
     "batch-where-none-belongs": "the response is malformed: it stands in an array of messages",
@@ -39,7 +39,7 @@ CAUSES = {
     "pretty-printed": "it is JSON over several lines",
     "content-length-framing": "it is framed by headers, as LSP messages are",
     "utf16": "it is UTF-16",
-    "endless-notifications": "notifications came",
+    "endless-notifications": " notifications",
     "endless-line": "a line on stdout is longer than 16777216 bytes",
     "stderr-endless": "stderr: spam",
 }
@@ -56,7 +56,7 @@ def cause(case: Case) -> str:
         return CAUSES.get(case.name) or FAILS_ALL_THE_SAME[case.name]
     if isinstance(case.outcome, ErrorKind) and case.phrase:
         return case.phrase
-    return "to initialize within"
+    return "initialize within"
 
 
 def as_test(case: Case, site: Site) -> dict[str, Any]:
@@ -150,7 +150,7 @@ HTTP_CASES: dict[str, tuple[Script, str]] = {
     "resets the connection": (hangs_up, "connection"),
     "answers with HTML": (always(reply(HTML, kind="text/html")), "text/html"),
     "answers 500": (always(reply(b"oops", status="500 Internal Server Error")), "500"),
-    "answers no JSON": (always(reply(b"{")), "no message"),
+    "answers no JSON": (always(reply(b"{")), "is not a message"),
     "sends headers without end": (endless_headers, "headers"),
     "sends a body without end": (endless_body, "larger than"),
 }

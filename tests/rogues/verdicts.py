@@ -119,7 +119,7 @@ OVER_HTTP: dict[str, Expected] = {
     "array-body": Expected(REFUSED, "it stands in an array of messages"),
     "events-as-json": Expected(NONE, "it is a server-sent event"),
     "json-as-events": Expected(NONE, "the stream ended inside an event"),
-    "event-not-json": Expected(NONE, "is no message: 'hello'"),
+    "event-not-json": Expected(NONE, "is not a message: 'hello'"),
     "event-unfinished": Expected(NONE, "the stream ended inside an event"),
     "event-other-name": Expected(NONE, "an event of the type 'ready', not message: {"),
     "event-twice": Expected(TWICE, '"text":"hello"'),

@@ -40,7 +40,7 @@ def script(path: Path, text: str, mode: int = 0o755) -> Path:
 def test_a_missing_command_is_named_with_the_nearest_one(tmp_path: Path) -> None:
     script(tmp_path / "my-server", "#!/bin/sh\n")
     error = spawn_error(["my-srver"], path=str(tmp_path))
-    assert error.message == "command not found: 'my-srver' on the PATH"
+    assert error.message == "command not found on the PATH: 'my-srver'"
     assert error.hint == "did you mean my-server?"
 
 

@@ -265,7 +265,7 @@ def _not_found(program: str, path: str, cwd: str | None) -> PeerError:
     else:
         hint = _nearest(program, path, cwd)
     where = "" if os.sep in program else " on the PATH"
-    return _failed(f"command not found: {_quoted(program)}{where}", hint)
+    return _failed(f"command not found{where}: {_quoted(program)}", hint)
 
 
 def _locate(program: str, path: str, cwd: str | None) -> str | None:
