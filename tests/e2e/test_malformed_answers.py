@@ -313,7 +313,7 @@ IN_OTHER_WORDS = {
     ("conformance", "string-id"): "id",
     ("conformance", "error-without-code"): "code",
     ("conformance", "unknown-content"): "video",
-    ("conformance", "twice"): "was answered before",
+    ("conformance", "twice"): "already has a response",
     ("doctor", "twice"): "the server answered a request twice",
 }
 
