@@ -101,17 +101,18 @@ def initialized_follows_the_response(check: Check) -> Watching:
 
 @_server_rule(
     "INV-003",
-    "a server that answers a list advertised the capability",
+    "a server that answers a list request declares the capability",
     listens=(Kind.RESULT,),
     methods=("tools/list", "resources/list", "prompts/list"),
 )
 def listed_features_were_advertised(check: Check, step: Step) -> None:
-    """A server that answers `tools/list`, `resources/list` or `prompts/list` declares it.
+    """A server that answers a list request declares the capability of that list.
 
-    Clients read the declared capabilities to decide what to ask for. They never see a feature that
-    works but is not declared. A capability that is absent or null is not declared, and an error
-    response does not count as an answer. An empty list is arguable, because some SDKs return one by
-    default: the client misses nothing.
+    The rule covers `tools/list`, `resources/list` and `prompts/list`. Clients read the declared
+    capabilities to decide what to ask for, so they never use a feature that works but is not
+    declared. A capability that is absent or null is not declared, and an error response does not
+    count as an answer. An empty list is arguable, because some SDKs return one by default: the
+    client misses nothing.
 
     In the stateless era, capabilities come with `server/discover`, which a client need not call. A
     capture without it cannot show a violation.
@@ -138,7 +139,7 @@ _CALLERS_FAULT = frozenset({-32602, -32002, -32042, -32020, -32021, -32022, -328
 
 @_server_rule(
     "INV-004",
-    "an advertised capability does not error on every call",
+    "a declared capability does not fail on every call",
     listens=ANSWERS,
     methods=tuple(SERVER_CAPABILITY),
     conversations="tour",

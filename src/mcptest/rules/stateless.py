@@ -413,7 +413,7 @@ _subscription_rule = partial(
 
 @_subscription_rule(
     "SUBS-001",
-    "a subscription begins with its acknowledgement",
+    "a subscription begins with its acknowledgment",
     methods=(_ACKNOWLEDGED, *CHANGE_NOTIFICATIONS),
     reports_shapes=(WrongShape(Kind.NOTIFICATION, spelled_out(_NAMED_IN), (_ACKNOWLEDGED,)),),
 )
