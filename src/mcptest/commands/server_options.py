@@ -60,7 +60,7 @@ def ended_before_meeting(arguments: argparse.Namespace, stop: Stop) -> BaseExcep
     if not stop.is_out_of_time:
         return KeyboardInterrupt()
     message = f"{out_of_time(arguments)}: the server was not ready by then"
-    return PeerError(ErrorKind.TIMEOUT, message, hint="raise --max-time")
+    return PeerError(ErrorKind.TIMEOUT, message, hint="allow more time with --max-time")
 
 
 @contextlib.contextmanager
