@@ -146,6 +146,8 @@ def test_a_command_without_quotes_is_told_how_to_be_written() -> None:
     done = mcptest("audit", "npx", "-y", "my-server")
     assert done.code == 2
     assert 'quote the whole command, "npx -y my-server", or put it after --' in done.err
+    done = mcptest("audit", "demo", "--tol", "add")
+    assert (done.code, "did you mean --tool?" in done.err) == (2, True)
 
 
 # -- the environment and the token ----------------------------------------------------------------

@@ -156,7 +156,7 @@ class Parser(argparse.ArgumentParser):
         message = f"unrecognized arguments: {' '.join(unknown)}"
         is_argument = any(one.metavar == "SERVER" for one in self._actions)
         named = getattr(found, "server", None)
-        is_command = any(not word.startswith("--") for word in unknown)
+        is_command = not unknown[0].startswith("--")
         if is_argument and named and is_command:
             hint = f'quote the whole command, "{named} {" ".join(unknown)}", or put it after --'
             raise UsageError(message, hint=hint)
