@@ -39,13 +39,7 @@ def add_options_of_run(parser: argparse.ArgumentParser) -> None:
 def add_suite_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("selection").add_argument
     flag = partial(add, action="store_true")
-    add(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="suite files and folders (default: evals/ and mcptest.yaml)",
-    )
-    add("--suite", action="append", default=[], metavar="PATH", help="same as PATH (repeatable)")
+    add_paths(add)
     add("--config", action="append", default=[], metavar="FILE", help="same as PATH (repeatable)")
     add(
         "-k",
@@ -59,6 +53,16 @@ def add_suite_options(parser: argparse.ArgumentParser) -> None:
     flag("--last-failed", help="run only tests that failed last time")
     flag("--keep-going", help="run the valid tests of a broken suite, and still fail")
     flag("--list", help="list what would run, and run nothing")
+
+
+def add_paths(add: Callable[..., Any]) -> None:
+    add(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="suite files and folders (default: evals/ and mcptest.yaml)",
+    )
+    add("--suite", action="append", default=[], metavar="PATH", help="same as PATH (repeatable)")
 
 
 def add_server_options(parser: argparse.ArgumentParser, *, is_option: bool = True) -> None:

@@ -12,6 +12,7 @@ from mcptest.commands.options import (
     as_path,
 )
 from mcptest.commands.reporting import add_report_options
+from mcptest.commands.suite_options import add_paths
 
 KINDS = ("tools", "prompts", "resources", "templates")
 
@@ -19,13 +20,7 @@ KINDS = ("tools", "prompts", "resources", "templates")
 def configure(parser: argparse.ArgumentParser) -> None:
     add_server_options(parser, is_argument=False)
     add = parser.add_argument_group("selection").add_argument
-    add(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="suite files and folders (default: evals/ and mcptest.yaml)",
-    )
-    add("--suite", action="append", default=[], metavar="PATH", help="same as PATH (repeatable)")
+    add_paths(add)
     add(
         "--of",
         default=",".join(KINDS),
