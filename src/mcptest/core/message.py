@@ -157,6 +157,14 @@ def json_type(value: Any) -> str:
     return _JSON_NAMES.get(type(value), type(value).__name__)
 
 
+def a_json_type(value: Any) -> str:
+    """The same with its article: `an array`, `a string`, `null`."""
+    name = json_type(value)
+    if name in {"null", "absent"}:
+        return name
+    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+
+
 # -- What is kept of a large value ---------------------------------------------------------------
 
 _PARTS: Final = frozenset({str, list, dict})

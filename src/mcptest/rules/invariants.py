@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import Any
 
-from mcptest.core.message import ABSENT, Kind, json_type
+from mcptest.core.message import ABSENT, Kind, a_json_type, json_type
 from mcptest.core.revision import HANDSHAKE_ERA
 from mcptest.core.verdict import Side
 from mcptest.rules.declaration import ANSWERS, Check, Watching, server_rule, session_rule
@@ -230,18 +230,18 @@ def tool_results_have_content(check: Check, step: Step) -> None:
 
 def _tool_result_fault(result: Any, step: Step) -> str:
     if not isinstance(result, dict):
-        return f"that is {json_type(result)}, not an object"
+        return f"that is {a_json_type(result)}, not an object"
     content = result.get("content", ABSENT)
     structured = result.get("structuredContent", ABSENT)
     if content is not ABSENT and not isinstance(content, list):
-        return f"whose content is {json_type(content)}, not an array"
+        return f"whose content is {a_json_type(content)}, not an array"
     if structured is not ABSENT and not step.stateless and not isinstance(structured, dict):
-        return f"whose structuredContent is {json_type(structured)}, not an object"
+        return f"whose structuredContent is {a_json_type(structured)}, not an object"
     if content is ABSENT and structured is ABSENT:
         return "without content or structuredContent"
     is_error = result.get("isError", ABSENT)
     if is_error is not ABSENT and not isinstance(is_error, bool):
-        return f"whose isError is {json_type(is_error)}, not a boolean"
+        return f"whose isError is {a_json_type(is_error)}, not a boolean"
     return ""
 
 
@@ -266,7 +266,7 @@ def errors_have_code_and_message(check: Check, step: Step) -> None:
     check.saw(step)
     fault = ""
     if not isinstance(error, dict):
-        fault = f"that is {json_type(error)}, not an object"
+        fault = f"that is {a_json_type(error)}, not an object"
     elif type(error.get("code", ABSENT)) is not int:
         fault = f"whose code is {_described(error, 'code')}, not an integer"
     elif not isinstance(error.get("message", ABSENT), str):
@@ -278,7 +278,7 @@ def errors_have_code_and_message(check: Check, step: Step) -> None:
 
 def _described(error: dict[str, Any], member: str) -> str:
     value = error.get(member, ABSENT)
-    return "absent" if value is ABSENT else f"{json_type(value)} {value!r}"
+    return "absent" if value is ABSENT else f"{a_json_type(value)} {value!r}"
 
 
 _NO_SUCH_METHOD = re.compile(

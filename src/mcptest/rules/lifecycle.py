@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from mcptest.core.message import ABSENT, Kind, json_type
+from mcptest.core.message import ABSENT, Kind, a_json_type
 from mcptest.core.revision import HANDSHAKE_ERA, HANDSHAKE_REVISIONS, Revision, Window
 from mcptest.core.verdict import Severity, Side
 from mcptest.rules.declaration import ANSWERS, Check, Watching, once_declared, session_rule
@@ -87,7 +87,7 @@ def _missing(value: Any, info: str) -> str:
         found = member_at(value, *path)
         if not isinstance(found, kind):
             wanted = "a string" if kind is str else "an object"
-            return f"{path[-1]} is {json_type(found)}, not {wanted}"
+            return f"{path[-1]} is {a_json_type(found)}, not {wanted}"
     return ""
 
 

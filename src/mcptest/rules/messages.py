@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from mcptest.core.capture import FORCED
-from mcptest.core.message import ABSENT, Flaw, Kind, json_type
+from mcptest.core.message import ABSENT, Flaw, Kind, a_json_type, json_type
 from mcptest.core.revision import HANDSHAKE_ERA, SINCE_JUNE_2025, SINCE_NOVEMBER_2025, STATELESS_ERA
 from mcptest.core.verdict import Severity, Side
 from mcptest.rules.declaration import (
@@ -406,9 +406,7 @@ def results_are_objects(check: Check, step: Step) -> None:
     """
     check.saw(step)
     if not isinstance(step.result, dict):
-        told = (
-            f"the {step.sender} returned {json_type(step.result)} as the result of {step.method!r}"
-        )
+        told = f"the {step.sender} answered {step.method!r} with {a_json_type(step.result)}"
         check.violated(step, told, "an object", pointer="/result")
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from mcptest.core.limits import DEFAULT_LIMITS
-from mcptest.core.message import ABSENT, Kind, content_types, json_type
+from mcptest.core.message import ABSENT, Kind, a_json_type, content_types
 from mcptest.core.revision import (
     HANDSHAKE_ERA,
     SINCE_JUNE_2025,
@@ -196,7 +196,7 @@ def tools_have_name_and_schema(check: Check, step: Step) -> None:
     """
     listed = step.in_result("tools")
     if not isinstance(listed, list):
-        told = f"the server returned tools of type {json_type(listed)}"
+        told = f"the server returned a result whose tools is {a_json_type(listed)}"
         check.violated(step, told, "an array")
         return
     for place, tool in enumerate(listed):
@@ -207,13 +207,13 @@ def tools_have_name_and_schema(check: Check, step: Step) -> None:
 
 def _tool_fault(tool: Any) -> str:
     if not isinstance(tool, dict):
-        return f"a tool that is {json_type(tool)}, not an object"
+        return f"a tool that is {a_json_type(tool)}, not an object"
     name = tool.get("name", ABSENT)
     if not isinstance(name, str):
-        return f"a tool whose name is {json_type(name)}, not a string"
+        return f"a tool whose name is {a_json_type(name)}, not a string"
     schema = tool.get("inputSchema", ABSENT)
     if not isinstance(schema, dict):
-        return f"{name!r} with an inputSchema that is {json_type(schema)}, not an object"
+        return f"{name!r} with an inputSchema that is {a_json_type(schema)}, not an object"
     if schema.get("type") != "object":
         return f'{name!r} with an inputSchema without "type": "object"'
     return ""
@@ -287,7 +287,7 @@ def _is_base64(text: Any) -> bool:
 def block_fault(block: Any, revision: Revision | None) -> str:
     """What a content block is that is wrong, as in `an image block without mimeType`, or empty."""
     if not isinstance(block, dict):
-        return f"a content block that is {json_type(block)}, not an object"
+        return f"a content block that is {a_json_type(block)}, not an object"
     kind = block.get("type", ABSENT)
     if not isinstance(kind, str) or kind not in content_types(revision):
         return f"the content type {kind!r}, which {revision or 'no revision'} does not have"
@@ -377,7 +377,7 @@ def resource_contents_are_whole(check: Check, step: Step) -> None:
         return
     contents = step.in_result("contents")
     if not isinstance(contents, list):
-        told = f"the server returned contents of type {json_type(contents)}"
+        told = f"the server returned a result whose contents is {a_json_type(contents)}"
         check.violated(step, told, "an array")
         return
     check.saw(step)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from mcptest.core.message import ABSENT, Kind, id_key, json_type
+from mcptest.core.message import ABSENT, Kind, a_json_type, id_key, json_type
 from mcptest.core.revision import STATELESS_ERA
 from mcptest.core.verdict import Severity, Side
 from mcptest.rules.declaration import (
@@ -118,7 +118,7 @@ def results_have_a_type(check: Check, step: Step) -> None:
     check.saw(step)
     kind = step.in_result("resultType")
     if not isinstance(kind, str) or not kind:
-        missing = "without" if kind in (ABSENT, "") else f"with {json_type(kind)} as"
+        missing = "without" if kind in (ABSENT, "") else f"with {a_json_type(kind)} as"
         told = f"the server answered {step.method!r} {missing} resultType"
         check.violated(step, told, "complete or input_required", pointer="/result/resultType")
 
@@ -153,7 +153,7 @@ def hint_fault(result: Mapping[str, Any]) -> str:
     """What is wrong with the cache hints of a result, or an empty string."""
     ttl = result.get("ttlMs", ABSENT)
     if type(ttl) is not int:
-        return f"ttlMs is {json_type(ttl)}, not an integer"
+        return f"ttlMs is {a_json_type(ttl)}, not an integer"
     if ttl < 0:
         return f"ttlMs is {ttl}"
     scope = result.get("cacheScope", ABSENT)
@@ -374,7 +374,7 @@ def _retry_fault(question: Step, retry: Step) -> str:
     questions = result.get("inputRequests")
     answers = params.get("inputResponses", {})
     if not isinstance(answers, dict):
-        return f"whose inputResponses is {json_type(answers)}, not an object"
+        return f"whose inputResponses is {a_json_type(answers)}, not an object"
     expected = set(questions) if isinstance(questions, dict) else set()
     if set(answers) != expected:
         return f"with answers for {sorted(answers)}; the server asked for {sorted(expected)}"

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from mcptest.core.limits import DEFAULT_LIMITS
-from mcptest.core.message import ABSENT, Kind, id_key, json_type
+from mcptest.core.message import ABSENT, Kind, a_json_type, id_key, json_type
 from mcptest.core.revision import STATELESS_ERA, Revision
 from mcptest.core.verdict import Severity, Side
 from mcptest.rules.declaration import (
@@ -66,7 +66,7 @@ def progress_increases(check: Check) -> Watching:
         check.saw(step)
         value = step.params.get("progress")
         if isinstance(value, bool) or not isinstance(value, int | float):
-            told = f"the {step.sender} sent progress of type {json_type(value)}"
+            told = f"the {step.sender} sent a progress that is {a_json_type(value)}"
             check.violated(step, told, "a number")
             continue
         key = (step.sender, id_key(step.params.get("progressToken")))

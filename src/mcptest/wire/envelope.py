@@ -21,8 +21,8 @@ from mcptest.core.message import (
     Kind,
     Message,
     Problem,
+    a_json_type,
     content_types,
-    json_type,
     unknown_content,
 )
 from mcptest.core.revision import Revision
@@ -146,7 +146,9 @@ def _outcome_problems(
     """What is wrong with the result or the error itself: MCP narrows down what JSON-RPC allows."""
     result, error = message.result, message.error
     if message.kind is Kind.RESULT and type(result) is not dict:
-        yield Problem(Flaw.RESULT_TYPE, f"result is {_a(result)}, not an object", "/result")
+        yield Problem(
+            Flaw.RESULT_TYPE, f"result is {a_json_type(result)}, not an object", "/result"
+        )
     elif message.kind is Kind.RESULT and (found := unknown_content(method, result, revision)):
         pointer, kind = found
         types = ", ".join(sorted(content_types(revision)))
@@ -161,7 +163,7 @@ def _outcome_problems(
         shown = "absent" if code is ABSENT else show(repr(code), 40)
         yield Problem(Flaw.ERROR_CODE, f"error.code is {shown}, not an integer", "/error/code")
     if type(words) is not str:
-        reason = f"error.message is {_a(words)}, not a string"
+        reason = f"error.message is {a_json_type(words)}, not a string"
         yield Problem(Flaw.ERROR_MESSAGE, reason, "/error/message")
 
 
@@ -183,25 +185,25 @@ def _mistyped_members(method: str, result: Mapping[str, Any]) -> Iterator[Proble
     if method in ("initialize", "server/discover"):
         capabilities = result.get("capabilities")
         if not isinstance(capabilities, dict | None):
-            reason = f"result.capabilities is {_a(capabilities)}, not an object"
+            reason = f"result.capabilities is {a_json_type(capabilities)}, not an object"
             yield Problem(Flaw.RESULT_TYPE, reason, "/result/capabilities")
         return
     member = ARRAYS.get(method)
     items = result.get(member) if member else None
     if not isinstance(items, list | None):
-        reason = f"result.{member} is {_a(items)}, not an array"
+        reason = f"result.{member} is {a_json_type(items)}, not an array"
         yield Problem(Flaw.RESULT_TYPE, reason, f"/result/{member}")
     for place, item in enumerate(items if isinstance(items, list) else ()):
         if type(item) is not dict:
-            reason = f"result.{member}[{place}] is {_a(item)}, not an object"
+            reason = f"result.{member}[{place}] is {a_json_type(item)}, not an object"
             yield Problem(Flaw.RESULT_TYPE, reason, f"/result/{member}/{place}")
             break
     if not isinstance(failed := result.get("isError"), bool | None) and method == "tools/call":
-        reason = f"result.isError is {_a(failed)}, not a boolean"
+        reason = f"result.isError is {a_json_type(failed)}, not a boolean"
         yield Problem(Flaw.RESULT_TYPE, reason, "/result/isError")
     cursor = result.get("nextCursor") if member else None
     if not isinstance(cursor, str | None):
-        reason = f"result.nextCursor is {_a(cursor)}, not a string"
+        reason = f"result.nextCursor is {a_json_type(cursor)}, not a string"
         yield Problem(Flaw.RESULT_TYPE, reason, "/result/nextCursor")
 
 
@@ -262,7 +264,7 @@ def envelope_problems(value: Any) -> tuple[Problem, ...]:
     depends on the revision, so that is left to the rules.
     """
     if not isinstance(value, dict):
-        return (Problem(Flaw.NOT_AN_OBJECT, f"a message is an object, not {_a(value)}"),)
+        return (Problem(Flaw.NOT_AN_OBJECT, f"a message is an object, not {a_json_type(value)}"),)
     if _is_plain(value):
         return ()
     return (*_version_problems(value), *_member_problems(value), *_id_and_params_problems(value))
@@ -315,10 +317,12 @@ def _member_problems(value: dict[str, Any]) -> Iterator[Problem]:
         answer = "result" if has_result else "error"
         yield Problem(Flaw.METHOD_AND_ANSWER, f"both method and {answer} are present")
     if has_method and not isinstance(value["method"], str):
-        reason = f"method is {_a(value['method'])}, not a string"
+        reason = f"method is {a_json_type(value['method'])}, not a string"
         yield Problem(Flaw.METHOD_NOT_STRING, reason, "/method")
     if has_error and not isinstance(value["error"], dict) and not has_result:
-        yield Problem(Flaw.ERROR_TYPE, f"error is {_a(value['error'])}, not an object", "/error")
+        yield Problem(
+            Flaw.ERROR_TYPE, f"error is {a_json_type(value['error'])}, not an object", "/error"
+        )
 
 
 def _id_and_params_problems(value: dict[str, Any]) -> Iterator[Problem]:
@@ -332,7 +336,9 @@ def _id_and_params_problems(value: dict[str, Any]) -> Iterator[Problem]:
         reason = f"id is {show(repr(identifier), 40)}, not a string or integer"
         yield Problem(Flaw.ID_TYPE, reason, "/id")
     if "method" in value and params is not ABSENT and not isinstance(params, dict | list):
-        yield Problem(Flaw.PARAMS_TYPE, f"params is {_a(params)}, not an object", "/params")
+        yield Problem(
+            Flaw.PARAMS_TYPE, f"params is {a_json_type(params)}, not an object", "/params"
+        )
 
 
 def _why_not_both(value: dict[str, Any]) -> str:
@@ -345,10 +351,3 @@ def _why_not_both(value: dict[str, Any]) -> str:
 def is_request_id(value: Any) -> bool:
     """A string or an integer, which JSON may write as 2.0."""
     return type(value) in {int, str} or (type(value) is float and value.is_integer())
-
-
-def _a(value: Any) -> str:
-    name = json_type(value)
-    if name in {"null", "absent"}:
-        return name
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
