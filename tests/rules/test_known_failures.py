@@ -342,7 +342,7 @@ def test_a_history_that_can_not_be_read_is_an_error(tmp_path: Path) -> None:
     path.write_text('{"format": "mcptest.flaky-history/1", "runs": 3}')
     with pytest.raises(UsageError) as caught:
         read_history(path)
-    assert "remove it to begin anew" in caught.value.hint
+    assert "remove it to start over" in caught.value.hint
     path.write_text("my notes")
     with pytest.raises(UsageError, match="is not overwritten"):
         save_history(path, known(FLAKY), judgement(result("A-1")))
