@@ -273,6 +273,6 @@ def test_a_capture_that_a_failure_names_exists(tmp_path: Path) -> None:
     for more in ((), ("--html", str(tmp_path / "page.html"))):
         _, said, _ = client("--scenario", "tools_call", *more, breaks="sends-text")
         assert "of the capture" not in said
-        assert "-o DIR keeps the capture" in said
+        assert "keep the capture with -o DIR" in said
         _, said, _ = client("--scenario", "tools_call", *more, "--json", breaks="sends-text")
         assert not json.loads(said)["results"][0].get("capture")

@@ -130,7 +130,7 @@ def test_a_baseline_finds_what_passed_before_and_does_not_now(site: Site) -> Non
     done = site.run(suite, "--baseline", "base.json")
     assert done.code == 1
     assert "Regressions detected (1):" in done.out
-    assert "no test is called 'u'" in done.out
+    assert "no test named 'u'" in done.out
 
 
 def test_a_failure_that_is_in_the_baseline_is_a_failure_but_no_regression(site: Site) -> None:

@@ -319,7 +319,7 @@ def _text_row(check: CheckResult, page: TextPage, capture: str) -> Iterator[str]
     if check.record is not None:
         where = check.details.get("capture") or (capture and "the capture")
         kept = f"record {check.record} of {where}" if where else ""
-        pairs.append(("at", kept or f"record {check.record} (keep the capture with --output DIR)"))
+        pairs.append(("at", kept or f"record {check.record} (keep the capture with -o DIR)"))
     if check.references:
         pairs.append(("spec", check.references[0].url))
     yield from page.labelled(pairs, 6)
