@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.driving import mcptest
+from tests.e2e.driving import mcptest, mcptest_anew
 
 RAW_CLIENT = Path(__file__).parents[1] / "conformance" / "raw_client.py"
 
@@ -179,3 +179,21 @@ def test_every_file_that_was_written_is_named_at_the_end(tmp_path: Path, command
     lost = mcptest(*words, "--sarif", "no.json/r.sarif", "--markdown", "r.xml/r.md", cwd=tmp_path)
     assert "wrote r.json, r.xml, page.html, no.json/r.sarif\n" in lost.out
     assert "report not written: can't write r.xml/r.md" in lost.err
+
+
+def test_the_command_line_in_a_report_holds_no_secret(tmp_path: Path) -> None:
+    suite_in(tmp_path)
+    given = (
+        "--env",
+        "API_KEY=sk-abcdef1234567890",
+        "--header",
+        "Authorization=Bearer abc-secret-1",
+    )
+    files = ("--json-file", "r.json", "--html", "page.html")
+    done = mcptest_anew("run", "s.yaml", *given, *files, cwd=tmp_path)
+    assert done.code == 0, done.err
+    command = json.loads((tmp_path / "r.json").read_text())["invocation"]["command"]
+    assert command.startswith("mcptest run s.yaml --env ")
+    written = command + (tmp_path / "page.html").read_text()
+    assert "sk-abcdef1234567890" not in written
+    assert "abc-secret-1" not in written
