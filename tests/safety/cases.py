@@ -538,7 +538,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "call-answered-before", "protocol", "answers requests that it has not got yet", "hostile",
-        "red", ("not requested", "answered twice", "request twice", "an array"),
+        "red", ("not asked for", "answered twice", "request twice", "an array"),
         stage="listing", ways=STDIO,
     ),
     Case(

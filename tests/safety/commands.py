@@ -210,7 +210,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "property", property_words, requests=0, extra=PROPERTY, healthy=1,
-        unfinished="not tried: stopped after",
+        unfinished="not run: stopped after",
     ),
     Command("generate", explored("generate", "--output", "made", *WIRE), requests=2, calls=False),
     # it writes down what it finds: that a tool is broken is said, and no failure of the command
