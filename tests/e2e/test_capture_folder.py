@@ -44,7 +44,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of a command that is at work."""
     folder = tmp_path_factory.mktemp("first")
     note = folder / "pid"
-    words = ("audit", "--timeout", "10m", "--capture", str(folder / "wire"))
+    words = ("audit", "--timeout", "10m", "--save-capture", str(folder / "wire"))
     process = subprocess.Popen(
         [sys.executable, "-m", "mcptest", *words, "--", *awkward("stuck-call", str(note))],
         stdin=subprocess.DEVNULL,
@@ -67,9 +67,9 @@ def test_a_folder_that_another_command_keeps_its_captures_in_is_refused(
     server = {"command": sys.executable, "args": ["-m", "mcptest", "serve", "demo"]}
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"a": server}}))
     before = sorted(kept.iterdir())
-    done = mcptest(*KEEPING[command], "--capture", str(kept), cwd=tmp_path)
+    done = mcptest(*KEEPING[command], "--save-capture", str(kept), cwd=tmp_path)
     assert done.code == 2, done.said
-    assert f"another mcptest keeps its captures in {kept}" in done.err
+    assert f"another mcptest writes its captures to {kept}" in done.err
     assert "name another folder with --capture, or wait until it has ended" in done.err
     assert sorted(kept.iterdir()) == before
 
@@ -80,7 +80,7 @@ def test_captures_with_names_of_their_own_are_kept_beside_others(
 ) -> None:
     before = {path: path.stat().st_ino for path in kept.rglob("*.jsonl*")}
     for _ in range(2):
-        done = mcptest(*SHARING[command], "--capture", str(kept), cwd=tmp_path)
+        done = mcptest(*SHARING[command], "--save-capture", str(kept), cwd=tmp_path)
         assert done.code in {0, 1}, done.said
         after = {path: path.stat().st_ino for path in kept.rglob("*.jsonl*")}
         assert before.items() < after.items()

@@ -314,7 +314,7 @@ def test_tests_of_a_suite_run_rules_and_checks_of_their_own() -> None:
     assert not judgement.whole_corpus
     assert judgement.grade is None
     (finding,) = result(judgement, "there is a tool of this name").findings
-    assert finding.expected == "nothing-like-it"
+    assert finding.expected == '"nothing-like-it"'
 
 
 def test_a_rule_that_the_pinned_corpus_does_not_have_is_a_usage_error() -> None:

@@ -184,7 +184,7 @@ def test_files_in_the_way_are_never_touched(server: tuple[str, ...], tmp_path: P
     mine.write_text("mine")
     done = mcptest("init", str(tmp_path), *server)
     assert done.code == 2
-    assert "exists already" in done.err
+    assert "already exists" in done.err
     assert mine.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["read_file.yaml"]
 

@@ -169,7 +169,7 @@ def test_tools_that_do_not_say_that_they_only_read_are_not_called() -> None:
 
 
 def test_a_property_without_time_is_no_success() -> None:
-    with pytest.raises(PeerError, match="not started by then"):
+    with pytest.raises(PeerError, match="not ready by then"):
         tried(DEMO, "messages-invalid", max_time=0.0)
 
 

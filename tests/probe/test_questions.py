@@ -78,7 +78,7 @@ def test_a_rule_about_servers_of_one_era_is_asked_of_these_alone() -> None:
     where.speaks_handshake = True
     found = refused(rule(PING, single_era=True), where)
     assert found.outcome is Outcome.NOT_APPLICABLE
-    assert "speaks older revisions too" in found.reason
+    assert "also supports older revisions" in found.reason
 
 
 def test_a_rule_about_what_is_declared_is_asked() -> None:

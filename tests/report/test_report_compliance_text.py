@@ -257,7 +257,7 @@ def test_the_matrix_shows_grades_above_and_a_sign_for_each_revision() -> None:
 def test_a_rule_that_fails_in_several_revisions_is_told_once_with_all_of_them() -> None:
     text = text_of(several_revisions())
     assert text.count("TOOLS-004  MUST") == 1
-    assert "    in        2025-06-18, 2025-11-25\n" in text
+    assert "    in:       2025-06-18, 2025-11-25\n" in text
     for line in ("Root cause  2025-11-25", "Coverage in 2025-11-25", "grade_delta: FAIL"):
         assert line in text
     assert "Coverage in 2024-11-05" not in text

@@ -8,7 +8,14 @@ from mcptest.core.verdict import Finding, Outcome, Verdict
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.corpus.reader import shipped_registry
 from mcptest.rules.corpus.registry import CorpusRule
-from mcptest.rules.yielding import Shown, passes_in_doubt, without_repetition, yielding_to
+from mcptest.rules.yielding import (
+    ANSWERED,
+    NOISE,
+    Shown,
+    passes_in_doubt,
+    without_repetition,
+    yielding_to,
+)
 
 ANSWER = '{"jsonrpc":"2.0","id":7003,"result":{}}'
 ASKED = '{"jsonrpc":"2.0","id":"7003","method":"ping"}'
@@ -120,12 +127,13 @@ def test_an_answer_to_a_notification_is_one_fault() -> None:
     bare = '{"jsonrpc":"2.0","result":null}'
     late = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"answered"}}'
     error = '{"jsonrpc":"2.0","error":{"code":-32601,"message":"method not found"}}'
+    said = (f"{ANSWERED} the cancellation with error -32601",)
     proofs = {
         "MSG-001": [Shown("", bare)],
         "MSG-006": [Shown("", bare)],
         "MSG-008": [Shown("", bare)],
         "MSG-012": [Shown("", bare)],
-        "CANCEL-103": [Shown(ASKED, ANSWER, "error"), Shown(late, error, "error")],
+        "CANCEL-103": [Shown(ASKED, ANSWER, said), Shown(late, error, said)],
     }
     others = {"MSG-001", "MSG-006", "MSG-012", "CANCEL-103"}
     corpus = {"CANCEL-103": CORPUS["CANCEL-103"]}
@@ -134,9 +142,10 @@ def test_an_answer_to_a_notification_is_one_fault() -> None:
 
 def test_what_a_cancellation_does_to_the_next_request_is_another_fault() -> None:
     late = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"answered"}}'
+    said = ("the server did not answer the next request; expected a result",)
     proofs = {
         "MSG-008": [Shown("", '{"jsonrpc":"2.0","result":null}')],
-        "CANCEL-103": [Shown(late, "", "none"), Shown(ASKED, "", "none")],
+        "CANCEL-103": [Shown(late, "", said), Shown(ASKED, "", said)],
     }
     assert yielding_to(proofs, CORPUS) == {}
 
@@ -161,3 +170,24 @@ def test_who_can_not_subscribe_can_not_unsubscribe_either() -> None:
     refused = '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}'
     proofs = {"SUBS-104": [Shown("a", refused)], "SUBS-105": [Shown("b", refused)]}
     assert yielding_to(proofs, CORPUS) == {"SUBS-105": "SUBS-104"}
+
+
+def test_a_server_that_lives_and_makes_noise_is_told_by_the_rule_about_noise() -> None:
+    noisy = (f"{NOISE} (2 times); expected a running server",)
+    proofs = {"PROTO-008": [Shown("a", "b", noisy)], "STDIO-001": [Shown("", "hello")]}
+    assert yielding_to(proofs, CORPUS) == {"PROTO-008": "STDIO-001"}
+    stopped = {**proofs, "PROTO-008": [Shown("a", "", ("the server stopped running",))]}
+    assert yielding_to(stopped, CORPUS) == {}
+    unsaid = {**proofs, "PROTO-008": [Shown("a", "b")]}
+    assert yielding_to(unsaid, CORPUS) == {}
+
+
+def test_a_notification_that_gets_a_response_is_told_once_unless_more_is_wrong() -> None:
+    reply = Shown(
+        '{"method":"notifications/x"}', '{"error":{"code":-32601}}', (f"{ANSWERED} with",)
+    )
+    proofs = {"JSONRPC-005": [reply], "MSG-008": [reply]}
+    assert yielding_to(proofs, CORPUS) == {"JSONRPC-005": "MSG-008"}
+    silent = (*reply.said, "the server did not answer the next request")
+    proofs["JSONRPC-005"] = [Shown(reply.sent, reply.received, silent)]
+    assert yielding_to(proofs, CORPUS) == {}

@@ -22,6 +22,9 @@ from mcptest.wire.envelope import decode
 if TYPE_CHECKING:  # a session is judged without the corpora
     from mcptest.rules.corpus.registry import CorpusRule
 
+NOISE: Final = "the server sent output that is not an MCP message"
+ANSWERED: Final = "the server answered"
+"""How findings about noise and about responses begin (`rules/corpus/explanation.py`)."""
 _ID = re.compile(r'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?[0-9.eE+-]+)')
 
 
@@ -30,8 +33,8 @@ class Shown(msgspec.Struct, frozen=True):
 
     sent: str = ""
     received: str = ""
-    actual: str = ""
-    """What the rule saw in place of what it expects, where it says so."""
+    said: tuple[str, ...] = ()
+    """What a rule of a corpus says of the server, one sentence for each finding."""
 
 
 Proof: TypeAlias = Sequence[Shown]
@@ -61,7 +64,7 @@ def same_id(one: Proof, other: Proof) -> bool:
 
 def only_noise(one: Proof, other: Proof) -> bool:
     """The server lives, so all that was wrong are lines that the second tells of."""
-    return bool(one) and all('"alive":true' in shown.actual for shown in one)
+    return bool(one) and all(shown.said and _all_begin(shown, NOISE) for shown in one)
 
 
 def same_answer(one: Proof, other: Proof) -> bool:
@@ -72,8 +75,12 @@ def same_answer(one: Proof, other: Proof) -> bool:
 
 def same_reply(one: Proof, other: Proof) -> bool:
     """Both saw a notification answered, and the first has nothing else to say."""
-    is_all = all(shown.actual in {"", "error", "result"} for shown in one)
+    is_all = all(_all_begin(shown, ANSWERED) for shown in one)
     return is_all and any(map(_is_reply, one)) and any(map(_is_reply, other))
+
+
+def _all_begin(shown: Shown, words: str) -> bool:
+    return all(sentence.startswith(words) for sentence in shown.said)
 
 
 def _is_reply(shown: Shown) -> bool:
@@ -190,5 +197,5 @@ def _proof_of(verdict: Verdict) -> Proof:
 
 
 def proof_of_result(result: RuleResult) -> Proof:
-    actual = " ".join(one.actual or "" for one in result.findings)
-    return [Shown(one.sent, one.received, actual) for one in result.evidence]
+    said = tuple(one.message for one in result.findings)
+    return [Shown(one.sent, one.received, said) for one in result.evidence]

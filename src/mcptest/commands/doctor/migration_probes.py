@@ -148,8 +148,7 @@ def discover(examination: Examination) -> Judged:
 def request_meta(examination: Examination) -> Judged:
     served = examination.knocked("list")
     if not is_result(served):
-        method = examination.a_list
-        return breaks(f"{method} without a handshake gets {said(served)}", served)
+        return breaks(f"{examination.a_list} without a handshake gets {said(served)}", served)
     for name, lacking in _LACKING.items():
         refused = examination.knocked(name)
         if _is_read_as_older(name, refused, examination):
@@ -170,9 +169,8 @@ def _is_read_as_older(name: str, refused: Asked, examination: Examination) -> bo
         newer = examination.knocked("list").exchange.result
         is_older = "resultType" in newer and "resultType" not in result
         return is_older and examination.speaks_handshake
-    if code in {None, INVALID_PARAMS, _INTERNAL_ERROR}:
-        return False
-    return examination.speaks_handshake
+    is_refusal = code in {None, INVALID_PARAMS, _INTERNAL_ERROR}
+    return not is_refusal and examination.speaks_handshake
 
 
 @probe("version-error")
@@ -191,9 +189,7 @@ def version_error(examination: Examination) -> Judged:
 def ping(examination: Examination) -> Judged:
     asked = examination.ask_in_newer("ping")
     sent = examination.watch.questions.get("ping")
-    if sent is not None:
-        return breaks("the server sends ping requests", sent)
-    return _gone("ping", asked)
+    return _gone("ping", asked) if sent is None else breaks("the server sends ping requests", sent)
 
 
 def _gone(method: str, asked: Asked) -> Judged:

@@ -149,7 +149,7 @@ def _check_free(folder: Path) -> None:
     taken = next((one for one in sorted(folder.glob("*.y*ml"))), None) if folder.is_dir() else None
     if taken is not None:
         raise UsageError(
-            f"{taken} exists already; nothing was written",
+            f"{taken} already exists; nothing was written",
             hint="name another folder, or add tests with mcptest generate",
         )
 
@@ -158,7 +158,7 @@ def _write_example(arguments: argparse.Namespace) -> int:
     folder = arguments.folder
     for name in (_FIRST, _HELLO):
         if os.path.lexists(folder / name):
-            raise UsageError(f"{folder / name} exists already; nothing was written")
+            raise UsageError(f"{folder / name} already exists; nothing was written")
     try:
         (folder / _HELLO).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

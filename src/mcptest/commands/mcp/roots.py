@@ -94,7 +94,7 @@ class Roots:
                 put_file(parent, name, content, overwrite=replace, mode=0o600)
             except FileExistsError:
                 advice = "pass replace: true to replace it"
-                raise ToolFailure(f"{shown} exists already; {advice}") from None
+                raise ToolFailure(f"{shown} already exists; {advice}") from None
             except OSError as error:
                 raise ToolFailure(f"can't write {shown}: {error.strerror}") from None
         return "/".join([*folders, name])

@@ -16,6 +16,7 @@ from mcptest.core.safe_text import show
 from mcptest.core.verdict import Finding
 from mcptest.rules.corpus.probes import Probe, all_probes
 from mcptest.rules.corpus.registry import Row
+from mcptest.rules.yielding import ANSWERED, NOISE
 from mcptest.suite.matching import Failure, compact_json, error_code, shown
 from mcptest.suite.observed import SeenExchange, resolve_exchange, split_target
 
@@ -55,11 +56,11 @@ def answer_in_words(seen: SeenExchange, to: str = "", *, with_status: bool = Tru
     """What the server answered, whatever was expected: `the server answered with error -32602`."""
     status = seen.http.get("status") if seen.http and with_status else None
     request = f" {to}" if to else ""
-    if seen.answer == "none":
-        came = f"answered{request} with HTTP {status}" if status else f"did not answer{request}"
-        return f"the server {came}"
-    words = f" with {_answer(seen)}" + (f" and HTTP {status}" if status else "")
-    return f"the server answered{request}{words}"
+    if seen.answer == "none" and not status:
+        return f"the server did not answer{request}"
+    words = [] if seen.answer == "none" else [_answer(seen)]
+    words += [f"HTTP {status}"] if status else []
+    return f"{ANSWERED}{request} with {' and '.join(words)}"
 
 
 def _answer(seen: SeenExchange) -> str:
@@ -231,7 +232,7 @@ def _connection(transport: Mapping[str, Any]) -> str:
         return "the server stopped running"
     if unusable := transport.get("unusable"):
         often = f" ({unusable} times)" if unusable != 1 else ""
-        return f"the server sent output that is not an MCP message{often}"
+        return f"{NOISE}{often}"
     way = transport.get("transport")
     return f"the server uses the transport {way}" if way else "the server did not answer"
 
