@@ -70,7 +70,7 @@ def test_a_folder_that_another_command_keeps_its_captures_in_is_refused(
     done = mcptest(*KEEPING[command], "--save-capture", str(kept), cwd=tmp_path)
     assert done.code == 2, done.said
     assert f"another mcptest writes its captures to {kept}" in done.err
-    assert "name another folder with --capture, or wait until it has ended" in done.err
+    assert "choose another folder with --save-capture, or wait until it has ended" in done.err
     assert sorted(kept.iterdir()) == before
 
 
