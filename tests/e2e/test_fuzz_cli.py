@@ -138,7 +138,7 @@ def test_what_takes_the_whole_time_is_not_repeated_for_ever() -> None:
     )
     (tool,) = report["tools"]
     assert tool["runs"] == 3
-    assert any("37 more left out" in note for note in tool["notes"])
+    assert any("37 more were not sent" in note for note in tool["notes"])
 
 
 def test_nothing_to_fuzz_is_not_green() -> None:

@@ -33,13 +33,13 @@ MOST_PAGES, MOST_CALLS = 20, 10
 """Of one process: an audit reads the list three times, and a fuzzer was told to call ten times."""
 ANSWER = "structuredContent of bomb can't be checked against the schema: "
 SAYS_OF_AN_INPUT = {
-    "audit": (1, "its input schema " + UNCHECKED),
+    "audit": (1, "its inputSchema " + UNCHECKED),
     "lint": (1, "inputSchema " + UNCHECKED),
-    "fuzz": (1, "its input schema " + UNCHECKED),
-    "property": (1, "bomb: its input schema " + UNCHECKED),
-    "generate": (1, "bomb: its input schema " + UNCHECKED),
-    "init": (1, "tool 'bomb' has a fault that its test does not check: its input schema "),
-    "record": (1, "tools/call bomb it was not called: its inputSchema " + UNCHECKED),
+    "fuzz": (1, "its inputSchema " + UNCHECKED),
+    "property": (1, "bomb: its inputSchema " + UNCHECKED),
+    "generate": (1, "bomb: its inputSchema " + UNCHECKED),
+    "init": (1, "tool 'bomb' has a fault that its test does not check: its inputSchema "),
+    "record": (1, "tools/call bomb not called: its inputSchema " + UNCHECKED),
     "compliance": (1, "the inputSchema of 'bomb' " + UNCHECKED),
     "doctor": (1, "schemas that can't be checked: bomb.inputSchema: "),
     "fleet": (1, "the inputSchema of 'bomb' " + UNCHECKED),

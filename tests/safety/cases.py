@@ -446,7 +446,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "call-answer-with-nul", "malformed", "writes NUL bytes around an answer", "hostile", "red",
-        ("NUL", "\\x00", "no message", "not JSON"), stage="calling",
+        ("NUL", "\\x00", "not a message", "not JSON"), stage="calling",
     ),
     Case(
         "call-answer-is-a-large-image", "flood", "answers with an image of 12 MB", "hostile",
@@ -949,11 +949,11 @@ CLIENT_CASES: tuple[Case, ...] = (
     ),
     Case(
         "sends-garbage", "client", "sends bytes that are no message", "client", "red",
-        ("no message",), ("did not end within",),
+        ("not a message",), ("did not end within",),
     ),
     Case(
         "sends-deep-json", "client", "sends arrays 100,000 deep", "client", "red",
-        ("no message", "nested deeper"),
+        ("not a message", "nested deeper"),
     ),
     Case(
         "sends-without-end", "client", "sends a line, or a body, without end", "client", "red",
