@@ -484,7 +484,7 @@ class ToolFuzzer:
             failures=failures,
             notes=(*notes, *self._notes_on_inputs()),
             refuses_as_internal=any(one.wrong_codes for one in self._slices),
-            unchecked=f"its input schema can't be checked: {form.unusable}"
+            unchecked=f"its inputSchema can't be checked: {form.unusable}"
             if form.unchecked
             else "",
             categories=Counter(one.category.value for one in self._inputs.cases[: self._sent]),
