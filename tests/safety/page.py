@@ -58,9 +58,9 @@ limit that it was given, its own start and the end of its peer included. The pea
 resident memory (VmHWM) of a process of mcptest, not of its servers.
 """
 LEGEND = """\
-✓ held over every transport that is named, idle and busy; ✗ did not, and stands below; ? was not
-tried. A dash: it does not apply. `run`, `ci`, `matrix`, `snapshot` and `watch` read no lists;
-`lint`, `generate` and `coverage` call no tool.
+✓ held over every transport that is named, and with eight busy processes beside where *busy* says
+so; ✗ did not, and stands below; ? was not tried. A dash: it does not apply. `run`, `ci`, `matrix`,
+`snapshot` and `watch` read no lists; `lint`, `generate` and `coverage` call no tool.
 """
 
 
@@ -159,6 +159,13 @@ def mark(results: Mapping[str, Any], command: Command, case: Case) -> str:
     return "✗" if any(cell["wrong"] for cell in cells) else "✓"
 
 
+def busy(results: Mapping[str, Any], case: Case, commands: Iterable[Command]) -> str:
+    """Whether every command that it concerns was tried with busy processes beside."""
+    run = results.get("busy 8", {"cells": {}})
+    concerned = [command for command in commands if not command.not_applicable(case)]
+    return "yes" if all(cells_of(run, command, case) for command in concerned) else ""
+
+
 def transports(case: Case) -> str:
     return ", ".join({"stdio": "stdio", "http": "HTTP"}[way] for way in case.ways)
 
@@ -175,20 +182,21 @@ def matrix(results: Mapping[str, Any]) -> Iterator[str]:
         families[case.family].append(case)
     for family, cases in families.items():
         yield f"### {FAMILIES[family]}\n"
-        yield row(("it …", "over", *(f"`{command.name}`" for command in COMMANDS)))
-        yield "|---" * (2 + len(COMMANDS)) + "|"
+        yield row(("it …", "over", "busy", *(f"`{command.name}`" for command in COMMANDS)))
+        yield "|---" * (3 + len(COMMANDS)) + "|"
         for case in cases:
             marks = (mark(results, command, case) for command in COMMANDS)
-            yield row((case.does, transports(case), *marks))
+            yield row((case.does, transports(case), busy(results, case, COMMANDS), *marks))
         yield ""
 
 
 def clients(results: Mapping[str, Any]) -> Iterator[str]:
     yield "### Clients, with `conformance client`\n"
-    yield row(("it …", "over", "held"))
-    yield "|---|---|---|"
+    yield row(("it …", "over", "busy", "held"))
+    yield "|---|---|---|---|"
     for case in CLIENT_CASES:
-        yield row((case.does, transports(case), mark(results, CLIENT_COMMAND, case)))
+        tried = busy(results, case, [CLIENT_COMMAND])
+        yield row((case.does, transports(case), tried, mark(results, CLIENT_COMMAND, case)))
     yield ""
 
 
