@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mcptest.core.capture import AnyRecord, Closed, Frame, Opened
-from mcptest.wire.capture_forms import encode_record
+from mcptest.wire.capture_forms import encode_records
 
 VERSION = "2025-11-25"
 INFO = {"name": "bench", "version": "1"}
@@ -65,7 +65,7 @@ def write_public(file: IO[bytes], count: int, padding: int) -> None:
 
 def write_full(file: IO[bytes], count: int, padding: int) -> None:
     def put(record: AnyRecord) -> None:
-        file.write(encode_record(record))
+        file.writelines(encode_records([record]))
 
     put(Opened(server_label="bench", transport="stdio", channel="bench"))
     for place, (request, response) in enumerate(exchanges(count, padding)):
