@@ -63,7 +63,7 @@ def rule_of(watch: Any, **facts: Any) -> Rule:
         severity=Severity.MUST,
         side=Side.BOTH,
         spec="basic",
-        watch=watch,
+        judging=watch,
         **facts,
     )
 

@@ -93,7 +93,7 @@ def test_a_rule_that_fails_is_left_out_and_the_others_go_on() -> None:
         severity=Severity.MUST,
         side=Side.BOTH,
         spec="basic",
-        watch=failing,
+        judging=failing,
     )
     source = PAIRS["MSG-007"].violating()
     whole = judge(source, [broken, *all_rules()])

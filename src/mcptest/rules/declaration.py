@@ -13,7 +13,7 @@ import inspect
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -34,6 +34,8 @@ from mcptest.rules.session import NO_MESSAGE, Session, Step
 from mcptest.wire.json_text import write_json
 
 Watching: TypeAlias = Generator[None, "Step | None", None]
+Judgement: TypeAlias = Callable[["Check"], Watching] | Callable[["Check", "Step"], None]
+"""A rule's function. One that takes the step needs nothing of what came before."""
 OnRoutine: TypeAlias = Literal["send", "count", "skip"]
 Conversations: TypeAlias = Literal["polite", "any", "tour"]
 Same: TypeAlias = Literal["message", "silence", "id", "noise", "answer", "reply"]
@@ -42,7 +44,7 @@ Narrowing: TypeAlias = Callable[["Step", list[str]], bool]
 """Narrows a wrong shape to what a rule sees, by the message and the parts of the pointer."""
 ShownBy: TypeAlias = Literal["message", "missing answer", "silence"]
 Topic: TypeAlias = Kind | type[Record]
-Judging = TypeVar("Judging", bound="Callable[[Check], Watching] | Callable[[Check, Step], None]")
+Judging = TypeVar("Judging", bound=Judgement)
 
 SPECIFICATION = "https://modelcontextprotocol.io/specification"
 _MOVED = {
@@ -132,7 +134,9 @@ class Rule:
     """The same under a condition."""
     reports_shapes: tuple[WrongShape, ...] = ()
     """The same of other messages; once it is declared, all of them."""
-    watch: Callable[[Check], Watching] = _undeclared
+    judging: Judgement = _undeclared
+    by_step: bool = False
+    """Whether `judging` takes each step by itself. Otherwise it is a generator of one session."""
 
     def __call__(self, judging: Judging) -> Judging:
         if not _ID.fullmatch(self.id) or self.id in RULES:
@@ -142,11 +146,12 @@ class Rule:
                 f"rule {self.id} has no page: write a docstring that ends with `Fix: `"
             )
         by_step = len(inspect.signature(judging).parameters) > 1
-        watch: Any = _step_by_step(judging) if by_step else judging
         shapes = (*self._wrong_shapes(), *self.reports_shapes)
         page = self.page.partition("#")[0] if self.spec.startswith("#") else ""
         spec = page + self.spec if self.spec else self.page
-        RULES[self.id] = replace(self, spec=spec, watch=watch, reports_shapes=shapes)
+        RULES[self.id] = replace(
+            self, spec=spec, judging=judging, by_step=by_step, reports_shapes=shapes
+        )
         return judging
 
     def _wrong_shapes(self) -> Iterator[WrongShape]:
@@ -164,12 +169,12 @@ class Rule:
 
     @property
     def explanation(self) -> str:
-        return explanation_and_fix(self.watch)[0]
+        return explanation_and_fix(self.judging)[0]
 
     @property
     def fix(self) -> str:
         """What the side at fault should do."""
-        return explanation_and_fix(self.watch)[1]
+        return explanation_and_fix(self.judging)[1]
 
     def severity_in(self, revision: Revision | None) -> Severity:
         """A capture that does not name its revision is judged by the milder word."""
@@ -208,15 +213,6 @@ def spelled_out(patterns: str) -> tuple[str, ...]:
         choices, _, after = rest.partition("}")
         found += (before + one + after for one in choices.split(","))
     return tuple(found)
-
-
-def _step_by_step(judge: Callable[..., object]) -> Callable[[Check], Watching]:
-    @functools.wraps(judge)
-    def watch(check: Check) -> Watching:
-        while step := (yield):
-            judge(check, step)
-
-    return watch
 
 
 def specification_url(spec: str, revision: Revision) -> str:

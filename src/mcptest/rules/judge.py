@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -98,31 +98,35 @@ def _wants(rule: Rule, topic: Topic, method: str, step: Step) -> bool:
 
 
 class Watcher:
-    """A rule's generator and its check.
+    """A rule's function and its check.
 
     `broken` holds the exception of a rule that failed, `done` is one that has seen enough.
     """
 
-    __slots__ = ("broken", "check", "done", "rule", "told", "watching")
+    __slots__ = ("broken", "check", "done", "rule", "send", "told")
 
     def __init__(self, rule: Rule, session: Session, kept: int) -> None:
         self.rule = rule
         self.check = Check(rule, session, kept)
-        self.watching: Watching = rule.watch(self.check)
         self.broken: Exception | None = None
         self.done = False
         self.told = 0
         """Violations that whoever watches has heard of."""
-        next(self.watching)
+        judging: Any = rule.judging
+        self.send: Callable[[Step | None], object] = partial(judging, self.check)
+        if not rule.by_step:
+            watching: Watching = judging(self.check)
+            next(watching)
+            self.send = watching.send
 
     @property
     def is_listening(self) -> bool:
         return self.broken is None and not self.done
 
     def finish(self) -> None:
-        if self.is_listening:
+        if self.is_listening and not self.rule.by_step:
             try:
-                self.watching.send(None)
+                self.send(None)
             except StopIteration:
                 pass
             except Exception as error:  # noqa: BLE001 - a defect of one rule costs one verdict
@@ -184,11 +188,11 @@ class OngoingJudge:
         for watcher, send in chosen:
             try:
                 send(step)
-            except StopIteration:
-                watcher.done = True
-                self._forget()
             except Exception as error:  # noqa: BLE001 - a defect of one rule costs one verdict
-                watcher.broken = error
+                if type(error) is StopIteration and not watcher.rule.by_step:
+                    watcher.done = True
+                else:
+                    watcher.broken = error
                 self._forget()
 
     def _forget(self) -> None:
@@ -225,7 +229,7 @@ class _Listeners:
 
     def __init__(self, wanted: Sequence[Watcher], sender: str) -> None:
         self.of_server = sender == "server"
-        self.every = [(watcher, watcher.watching.send) for watcher in wanted]
+        self.every = [(watcher, watcher.send) for watcher in wanted]
         self.routine = [one for one in self.every if one[0].rule.on_routine == "send"]
         self.counting = [one for one in wanted if one.rule.on_routine == "count"]
         self.seen = 0

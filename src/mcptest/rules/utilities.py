@@ -59,7 +59,8 @@ def progress_increases(check: Check) -> Watching:
     latest: dict[Any, float] = {}
     while step := (yield):
         if step.kind is not Kind.NOTIFICATION:
-            latest.pop((step.sender, id_key(_token(step.request))), None)
+            if latest:
+                latest.pop((step.sender, id_key(_token(step.request))), None)
             continue
         if step.method != _PROGRESS:
             continue
@@ -132,17 +133,20 @@ def progress_stops_with_the_response(check: Check) -> Watching:
                 check.violated(step, told, "no progress after the response")
             continue
         request = step if step.kind is Kind.REQUEST else step.request
-        token = _token(request)
-        if request is None or token is ABSENT:
+        if request is None or "progressToken" not in request.meta:
             continue
+        token = request.meta["progressToken"]
         key = (other_side(request.sender), id_key(token))
-        # A token lives on in a task (2025-11-25, or the tasks extension).
-        is_task = step.in_result("task") is not ABSENT or step.in_result("resultType") == "task"
-        if step.kind is Kind.REQUEST or is_task:
+        if step is request or _became_task(step.result):
             open_tokens.add(key)
         else:
             open_tokens.discard(key)
             finished[key[0]].add(token)
+
+
+def _became_task(result: Any) -> bool:
+    """A token lives on in a task (2025-11-25, or the tasks extension)."""
+    return type(result) is dict and ("task" in result or result.get("resultType") == "task")
 
 
 @_progress_rule(
@@ -161,8 +165,9 @@ def progress_tokens_are_unique(check: Check) -> Watching:
     open_tokens: dict[Any, Any] = {}
     while step := (yield):
         if step.kind is not Kind.REQUEST:
-            if step.request is not None:
-                open_tokens.pop((step.request.sender, id_key(_token(step.request))), None)
+            token = _token(step.request)
+            if step.request is not None and token is not ABSENT:
+                open_tokens.pop((step.request.sender, id_key(token)), None)
             continue
         token = _token(step)
         if token is ABSENT:
