@@ -109,7 +109,8 @@ class Watcher:
         self.rule = rule
         self.check = Check(rule, session, kept)
         self.broken: Exception | None = None
-        self.done = False
+        self.done = bool(rule.transports) and session.transport not in rule.transports
+        """It needs to see no more: here, because its verdict is that of another transport."""
         self.told = 0
         """Violations that whoever watches has heard of."""
         judging: Any = rule.judging

@@ -303,12 +303,17 @@ def follow(
     """
     tracker = _Tracker(session, read)
     for place, record in records:
-        if type(record) is Frame:
-            yield from tracker.messages(place, record)
-        else:
-            step = tracker.other(place, record)
-            if step is not None:
-                yield step
+        if type(record) is not Frame:
+            other = tracker.other(place, record)
+            if other is not None:
+                yield other
+            continue
+        step = tracker.first_step(place, record)
+        yield step
+        if step.kind is Kind.REQUEST:
+            tracker.lighten(step, record)
+        for item in step.message.items:
+            yield tracker.step(place, record, item, step.stream, in_batch=True)
 
 
 class _Tracker:
@@ -316,22 +321,17 @@ class _Tracker:
         self.session = session
         self.read = read
 
-    def messages(self, place: int, frame: Frame) -> Iterator[Step]:
+    def first_step(self, place: int, frame: Frame) -> Step:
+        """The step of a frame; the members of a batch come after it."""
         message = self.read(frame.raw)
         stream = self.stream(frame.stream) if frame.stream is not None else None
-        if not self.holds_message(frame, message, stream):
-            step = Step(place, frame, NO_MESSAGE, frame.sender)
-            step.stream = stream
-            posted = stream.posted if stream is not None else None
-            step.revision = posted.revision if posted is not None else self.session.revision
-            yield step
-            return
-        step = self.step(place, frame, message, stream)
-        yield step
-        if step.kind is Kind.REQUEST:
-            self.lighten(step, frame)
-        for item in message.items:
-            yield self.step(place, frame, item, stream, in_batch=True)
+        if self.holds_message(frame, message, stream):
+            return self.step(place, frame, message, stream)
+        step = Step(place, frame, NO_MESSAGE, frame.sender)
+        step.stream = stream
+        posted = stream.posted if stream is not None else None
+        step.revision = posted.revision if posted is not None else self.session.revision
+        return step
 
     def holds_message(self, frame: Frame, message: Message, stream: SessionStream | None) -> bool:
         """Not all that is recorded is a message: noise on stdout, the body of a refusal."""
