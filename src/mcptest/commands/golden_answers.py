@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from mcptest.commands.options import add_options_of_run
 from mcptest.commands.suite_command import (
     WantedRun,
     carry_out,
@@ -18,7 +19,6 @@ from mcptest.commands.suite_command import (
     run_options,
     settings_of,
 )
-from mcptest.commands.suite_options import add_options_of_run
 from mcptest.core.errors import ExitCode
 from mcptest.core.limits import Deadline
 from mcptest.probe.snapshot_folder import saved_answers

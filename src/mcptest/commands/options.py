@@ -1,13 +1,17 @@
-"""Options that several commands share, and how their words become values."""
+"""The options of the commands: how they are declared, and how their words become values.
+
+A command declares an option as its help shows it, `add("--runs N", "inputs for each tool")`, in
+the group of its title. What several commands have alike stands in the table of this module.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcptest.core.errors import UsageError
 from mcptest.core.limits import Deadline, parse_duration, time_to_end
@@ -16,34 +20,122 @@ from mcptest.core.safe_text import show
 from mcptest.session.server_spec import ServerWords, given_twice
 from mcptest.transport.files import read_input
 
-FORMS = {
-    "sarif": "write SARIF 2.1.0, for code scanning",
-    "code_quality": "write a GitLab code quality report",
-    "tap": "write TAP, for test harnesses",
-}
-"""Files in further forms, by the names of their options."""
-REPORT_FILES = {
-    "json_file": "write the JSON report, which `mcptest report` reads",
-    "junit": "write a JUnit report",
-    "markdown": "write a Markdown report",
-    "badge": "write a badge for shields.io",
-    "html": "write a self-contained HTML page",
-    "save_baseline": "write the outcomes, to compare with later",
-    "baseline": "compare with the outcomes in this file",
-}
-"""Reports of runs, and what they are compared with, by the names of their options."""
 FORMATS = ("text", "json", "agent", "tap")
 """What can stand on stdout."""
-DEFAULT_TIMEOUT = "30s"
+FORMS = ("--sarif", "--code-quality", "--tap")
+"""Files in further forms."""
 USUAL_STARTUP = "30s"
 CAPABILITIES = ("permissive", "strict", "probe")
 """What may be asked of the optional capabilities of a client."""
+HIDDEN = argparse.SUPPRESS
+"""The help of an option that is not shown."""
 _MOST_JOBS = 1_000
+
+_KNOWN: Final[dict[str, tuple[Any, ...]]] = {
+    "--tool": ("NAME", "test only this tool (repeatable)"),
+    "--allow-tool": (
+        "NAME",
+        "call this tool even if it is not marked readOnlyHint (repeatable)",
+    ),
+    "--allow-writes": (
+        "",
+        "call tools not marked readOnlyHint, too",
+        {"was": "--include-writes"},
+    ),
+    "--map": (
+        "NAME=YOURS",
+        "use your tool, prompt or resource for this fixture (repeatable)",
+        {"was": "--fixture"},
+    ),
+    "--suite": ("PATH", "same as PATH (repeatable)"),
+    "--fixture": (
+        "DIR",
+        "folder to copy for the server; {{fixture}} is the path of the copy",
+        {"type": str},
+    ),
+    "--docker": ("IMAGE", "start the server in this container image", {"default": ""}),
+    "--max-time": ("T", "stop after T and report what was seen (default: no limit)"),
+    "--strict": ("", "fail on SHOULD rules, too"),
+    "--overwrite": ("", "replace existing files"),
+    "--save-capture": ("DIR", "write what went over the wire", {"was": "--capture"}),
+    "--json": ("", "print JSON only; same as --format json"),
+    "--json-file": ("FILE", "write the JSON report, which `mcptest report` reads"),
+    "--junit": ("FILE", "write a JUnit report"),
+    "--markdown": ("FILE", "write a Markdown report"),
+    "--badge": ("FILE", "write a badge for shields.io"),
+    "--html": ("FILE", "write a self-contained HTML page"),
+    "--save-baseline": ("FILE", "write the outcomes, to compare with later"),
+    "--baseline": ("FILE", "compare with the outcomes in this file"),
+    "--sarif": ("FILE", "write SARIF 2.1.0, for code scanning"),
+    "--code-quality": ("FILE", "write a GitLab code quality report"),
+    "--tap": ("FILE", "write TAP, for test harnesses"),
+    "--strict-reports": ("", "fail if a report cannot be written"),
+    "--quiet": ("", "show failures only"),
+    "--verbose": ("", "show more detail"),
+    "--debug": ("", "show tracebacks of mcptest"),
+    "--no-color": ("", "print plain text"),
+}
+"""Options that mean the same on every command that has them: what their value is called, what the
+help says, and what else argparse is to know."""
 
 
 def as_path(word: str) -> Path:
-    """The type of an option that names a file. Most runs are given none, and import no pathlib."""
+    """The type of an option that names a file."""
     return Path(word)
+
+
+class OptionGroup:
+    """The options below one title of the help; without a title those that need none."""
+
+    def __init__(self, parser: argparse.ArgumentParser, title: str = "") -> None:
+        self._add = (parser.add_argument_group(title) if title else parser).add_argument
+
+    def __call__(self, spelled: str, about: str, *, was: str = "", **more: Any) -> None:
+        """Declare an option as the help shows it: `--runs N`, or `--strict`, which is a flag.
+
+        What is `(repeatable)` is a list, and FILE and DIR are paths, unless `more` says otherwise.
+        `was` is a former name, which works for one more release.
+        """
+        *names, last = spelled.split()
+        if names and not last.startswith("-"):
+            more["metavar"] = last
+        else:
+            names.append(last)
+            if last.startswith("-") and not {"action", "choices"} & more.keys():
+                more["action"] = "store_true"
+        if last in ("FILE", "DIR"):
+            more.setdefault("type", as_path)
+        if "(repeatable)" in about:
+            more = {"action": "append", "default": [], **more}
+        action = self._add(*names, help=about, **more)
+        if was:
+            self._add(was, action=_Renamed, of=action)
+
+    def known(self, *names: str) -> None:
+        """Those that other commands have as well."""
+        for name in names:
+            metavar, about, *more = _KNOWN[name]
+            self(f"{name} {metavar}", about, **dict(*more))
+
+
+class _Renamed(argparse.Action):
+    """A former spelling: it does what the new one does, and names it."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, of: argparse.Action) -> None:
+        super().__init__(
+            option_strings,
+            of.dest,
+            nargs=of.nargs,
+            default=argparse.SUPPRESS,
+            type=of.type,  # type: ignore[arg-type]  # argparse takes what it has itself
+            choices=of.choices,
+            help=HIDDEN,
+        )
+        self.of = of
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        sys.stderr.write(f"mcptest: {option_string} is now {self.of.option_strings[-1]}\n")
+        self.of(parser, namespace, values, option_string)
 
 
 # -- The server: one group, with one text, on every command that talks to one --------------------
@@ -60,95 +152,54 @@ class _Server(argparse.Action):
 
 def add_server_group(
     parser: argparse.ArgumentParser, *, is_argument: bool = True, is_option: bool = True
-) -> argparse._ArgumentGroup:
+) -> OptionGroup:
     """Options that name a server and say how to reach it.
 
     `is_argument`: it may be the first argument, because the command has no other. Not `is_option`:
     it is named in another way.
     """
-    group = parser.add_argument_group("server")
-    add = group.add_argument
+    add = OptionGroup(parser, "server")
     if is_argument:
-        add(
-            "server",
-            nargs="?",
-            metavar="SERVER",
-            action=_Server,
-            default=argparse.SUPPRESS,
-            help="same as --server",
-        )
+        add("server SERVER", "same as --server", nargs="?", action=_Server, default=HIDDEN)
     if is_option:
-        add(
-            "--server",
-            metavar="S",
-            action=_Server,
-            help="command line, URL, name from a client configuration, or demo; "
-            "or put the command after a bare --",
-        )
-        add(
-            "--mcp-config",
-            type=as_path,
-            metavar="FILE",
-            help="client configuration with mcpServers (default: .mcp.json)",
-        )
-        add(
-            "--transport",
-            choices=("stdio", "http", "sse"),
-            help="override the transport guessed from the server",
-        )
-    add(
-        "--header",
-        action="append",
-        default=[],
-        metavar="K=V",
-        help="HTTP header to send (repeatable)",
-    )
-    add("--headers", default="", metavar="K=V,K=V", help=argparse.SUPPRESS)
-    add("--token-env", metavar="NAME", help="send the value of this variable as the bearer token")
+        about = "command line, URL, name from a client configuration, or demo; "
+        add("--server S", f"{about}or put the command after a bare --", action=_Server)
+        add("--mcp-config FILE", "client configuration with mcpServers (default: .mcp.json)")
+        about = "override the transport guessed from the server"
+        add("--transport", about, choices=("stdio", "http", "sse"))
+    add("--header K=V", "HTTP header to send (repeatable)")
+    add("--headers K=V,K=V", HIDDEN, default="")
+    add("--token-env NAME", "send the value of this variable as the bearer token")
     add_environment_options(add)
-    return group
+    return add
 
 
-def add_environment_options(add: Callable[..., Any], who: str = "server") -> None:
+def add_environment_options(add: OptionGroup, who: str = "server") -> None:
     """The environment and the folder in which a server or a client is started."""
-    add(
-        "--env",
-        action="append",
-        default=[],
-        metavar="NAME[=VALUE]",
-        help=f"environment variable for the {who}; NAME alone passes yours on (repeatable)",
-    )
-    add(
-        "--env-file",
-        type=as_path,
-        metavar="FILE",
-        help=f"file with NAME=VALUE lines for the environment of the {who}",
-    )
+    about = f"environment variable for the {who}; NAME alone passes yours on (repeatable)"
+    add("--env NAME[=VALUE]", about)
+    add("--env-file FILE", f"file with NAME=VALUE lines for the environment of the {who}")
     add_clean_env_option(add, who)
-    add("--cwd", metavar="DIR", help=f"working directory of the {who}")
+    add("--cwd DIR", f"working directory of the {who}", type=str)
 
 
-def add_clean_env_option(add: Callable[..., Any], who: str = "server") -> None:
-    add(
-        "--clean-env",
-        action="store_true",
-        help=f"give the {who} only PATH, HOME and the like, plus what --env names",
-    )
+def add_clean_env_option(add: OptionGroup, who: str = "server") -> None:
+    add("--clean-env", f"give the {who} only PATH, HOME and the like, plus what --env names")
 
 
 def add_server_options(
-    parser: argparse.ArgumentParser, *, timeout: str = DEFAULT_TIMEOUT, is_argument: bool = True
-) -> argparse._ArgumentGroup:
+    parser: argparse.ArgumentParser, *, timeout: str = "30s", is_argument: bool = True
+) -> OptionGroup:
     """Options that name a server, say how to reach it, and how to talk to it."""
-    group = add_server_group(parser, is_argument=is_argument)
-    add_talk_options(group.add_argument, timeout)
+    add = add_server_group(parser, is_argument=is_argument)
+    add_talk_options(add, timeout)
     parser.set_defaults(timeout_given=False)
-    return group
+    return add
 
 
 def add_talk_options(
-    add: Callable[..., Any],
-    timeout: str | None = DEFAULT_TIMEOUT,
+    add: OptionGroup,
+    timeout: str | None = "30s",
     *,
     shown_timeout: str = "",
     revision: str = "auto",
@@ -156,34 +207,143 @@ def add_talk_options(
     shown_startup: str = f"--timeout if given, else {USUAL_STARTUP}",
 ) -> None:
     """How to talk to a server. What the help shows as a default may differ from the value."""
-    add(
-        "--spec-version",
-        default=revision,
-        metavar="REV",
-        help="protocol revision, such as 2025-06-18, or draft "
-        f"(default: {shown_revision or revision})",
-    )
-    add(
-        "--timeout",
-        default=timeout,
-        metavar="T",
-        action=NotedTimeout,
-        help="time limit for one request, or one test of a suite "
-        f"(default: {shown_timeout or timeout})",
-    )
-    add(
-        "--startup-timeout",
-        metavar="T",
-        help=f"time limit for start and handshake (default: {shown_startup})",
-    )
+    about = "protocol revision, such as 2025-06-18, or draft"
+    shown = f"(default: {shown_revision or revision})"
+    add("--spec-version REV", f"{about} {shown}", default=revision)
+    about = "time limit for one request, or one test of a suite"
+    shown = f"(default: {shown_timeout or timeout})"
+    add("--timeout T", f"{about} {shown}", default=timeout, action=_NotedTimeout)
+    add("--startup-timeout T", f"time limit for start and handshake (default: {shown_startup})")
 
 
-class NotedTimeout(argparse.Action):
+class _NotedTimeout(argparse.Action):
     """`--timeout T`; whether it was given decides how long a start may take."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         namespace.timeout = values
         namespace.timeout_given = True
+
+
+def add_listening_options(parser: argparse.ArgumentParser) -> None:
+    """Where a proxy listens."""
+    add = OptionGroup(parser, "proxy for a server with a URL")
+    about = "address to listen on; port 0 picks a free one (default: 127.0.0.1:0)"
+    add("--listen HOST:PORT", about)
+    add("--port-file FILE", "write the port to this file")
+
+
+# -- Reports, and what is said meanwhile ---------------------------------------------------------
+
+
+class _Format(argparse.Action):
+    """`--format json` is `--json`; whoever else reads stdout wants no progress beside it."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        namespace.format = values
+        namespace.json = values == "json"
+        if values == "agent":
+            namespace.quiet = True
+
+
+def add_format_option(add: OptionGroup, formats: Sequence[str] = FORMATS) -> None:
+    about = "format on stdout; agent: the verdict, then one line per failure with its repeat "
+    about += "command (default: text)"
+    add("--format", about, action=_Format, choices=formats, default="text")
+
+
+def add_report_options(
+    parser: argparse.ArgumentParser,
+    formats: Sequence[str] = FORMATS,
+    *,
+    keeps_captures: bool = True,
+) -> None:
+    add = OptionGroup(parser, "reports")
+    add_format_option(add, formats)
+    add.known("--json", "--json-file", "--junit", "--markdown", "--html", *FORMS)
+    add.known("--strict-reports", *(["--save-capture"] if keeps_captures else []))
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    OptionGroup(parser, "messages").known("--quiet", "--verbose", "--debug", "--no-color")
+
+
+# -- Suites: which tests, how they run, which reports --------------------------------------------
+
+
+def add_options_of_run(parser: argparse.ArgumentParser) -> None:
+    """Everything that `run` takes, and so `ci`."""
+    add_suite_options(parser)
+    add_servers_of_suites(parser)
+    add = add_run_options(parser)
+    about = "look for positions nearby at which a failing test passes; changes no file"
+    add("--fix", about)
+    add_suite_reports(parser)
+    add_common_options(parser)
+
+
+def add_suite_options(parser: argparse.ArgumentParser) -> None:
+    add = OptionGroup(parser, "selection")
+    add_paths(add)
+    add("--config FILE", "same as PATH (repeatable)", type=str)
+    about = "run tests whose names match; takes and, or, not, *, =NAME"
+    add("-k EXPR", about, dest="pattern", default="")
+    add("--tag TAG", "run tests with this tag (repeatable)")
+    add("--shard I/N", "run part I of N of the tests")
+    add("--last-failed", "run only tests that failed last time")
+    add("--keep-going", "run the valid tests of a broken suite, and still fail")
+    add("--list", "list what would run, and run nothing")
+
+
+def add_paths(add: OptionGroup) -> None:
+    add("paths PATH", "suite files and folders (default: evals/ and mcptest.yaml)", nargs="*")
+    add.known("--suite")
+
+
+def add_servers_of_suites(parser: argparse.ArgumentParser, *, is_option: bool = True) -> None:
+    """The server for all tests, and how to talk to those that the suites name."""
+    add_talk_options(
+        add_server_group(parser, is_argument=False, is_option=is_option),
+        revision="",
+        shown_revision="from the suite, else auto",
+        shown_startup="part of --timeout",
+    )
+    parser.set_defaults(timeout_given=False)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> OptionGroup:
+    """How tests run. Gives what adds further options to the group."""
+    add = OptionGroup(parser, "execution")
+    add.known("--fixture")
+    add("--docker IMAGE", "start servers in this container image", default="")
+    add("--lenient", "warn about malformed responses that can still be read")
+    add("--quick-end", "stop servers after 50ms instead of waiting for them to exit")
+    add("--warm-start", "start servers faster: Node's compile cache, npx only once")
+    add("--jobs N", "tests in parallel (default: one per core; 1 for files with one test each)")
+    about = "start a server for each test, or share one (default: fresh)"
+    add("--isolation", about, choices=("fresh", "shared"))
+    add("--reuse-server", HIDDEN)
+    add("--in-flight N", "calls in parallel on a shared server (default: 1)", type=int, default=1)
+    add("--trials N", "run each test N times (default: 1)", type=int, default=1)
+    add("-x", "stop after the first failure", dest="fail_fast")
+    add("--all-failures", "show every failed expectation, not only the first")
+    add.known("--save-capture")
+    return add
+
+
+def add_suite_reports(parser: argparse.ArgumentParser) -> None:
+    add = OptionGroup(parser, "reports")
+    add.known("--json-file", "--junit", "--markdown", "--badge", "--html")
+    add.known("--save-baseline", "--baseline", *FORMS)
+    add_format_option(add)
+    add.known("--json", "--strict-reports")
+
+
+# -- What the words mean -------------------------------------------------------------------------
+
+
+def is_for_a_program(arguments: argparse.Namespace) -> bool:
+    """stdout holds one report, and nothing beside it."""
+    return bool(getattr(arguments, "json", False) or getattr(arguments, "format", "text") != "text")
 
 
 def startup_of(arguments: argparse.Namespace) -> float:
@@ -197,15 +357,6 @@ def startup_of(arguments: argparse.Namespace) -> float:
     return duration(text or USUAL_STARTUP, "--startup-timeout")
 
 
-def add_max_time(add: Callable[..., Any], default: str | None = None) -> None:
-    add(
-        "--max-time",
-        default=default,
-        metavar="T",
-        help=f"stop after T and report what was seen (default: {default or 'no limit'})",
-    )
-
-
 def limit_of(arguments: argparse.Namespace) -> Deadline | None:
     """When nothing more is asked because of `--max-time`, from now."""
     if not arguments.max_time:
@@ -214,186 +365,10 @@ def limit_of(arguments: argparse.Namespace) -> Deadline | None:
     return Deadline.after(seconds - time_to_end(seconds))
 
 
-def add_common_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("messages").add_argument
-    add("--quiet", action="store_true", help="show failures only")
-    add("--verbose", action="store_true", help="show more detail")
-    add("--debug", action="store_true", help="show tracebacks of mcptest")
-    add_no_color(add)
-
-
-def add_no_color(add: Callable[..., Any]) -> None:
-    add("--no-color", action="store_true", help="print plain text")
-
-
-# -- Words that mean the same on every command ---------------------------------------------------
-
-
-class _Renamed(argparse.Action):
-    """A former spelling: it does what the new one does, and names it."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, *, of: argparse.Action) -> None:
-        super().__init__(
-            option_strings,
-            of.dest,
-            nargs=of.nargs,
-            default=argparse.SUPPRESS,
-            type=of.type,  # type: ignore[arg-type]  # argparse takes what it has itself
-            choices=of.choices,
-            help=argparse.SUPPRESS,
-        )
-        self.of = of
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        sys.stderr.write(f"mcptest: {option_string} is now {self.of.option_strings[-1]}\n")
-        self.of(parser, namespace, values, option_string)
-
-
-def add_renamed(add: Callable[..., Any], old: str, *names: str, **settings: Any) -> None:
-    """An option, and its former name, which works for one more release and is not shown."""
-    add(old, action=_Renamed, of=add(*names, **settings))
-
-
-def add_fixture_option(add: Callable[..., Any]) -> None:
-    add(
-        "--fixture",
-        metavar="DIR",
-        help="folder to copy for the server; {{fixture}} is the path of the copy",
-    )
-
-
-def add_docker(add: Callable[..., Any]) -> None:
-    add("--docker", default="", metavar="IMAGE", help="start the server in this container image")
-
-
-def add_output(add: Callable[..., Any], what: str, **more: Any) -> None:
-    """`--output DIR`, the folder that is written, and `--overwrite`."""
-    add("--output", type=as_path, metavar="DIR", help=what, **more)
-    add("--overwrite", action="store_true", help="replace existing files")
-
-
-def add_save_capture(add: Callable[..., Any], metavar: str = "DIR") -> None:
-    add_renamed(
-        add,
-        "--capture",
-        "--save-capture",
-        type=as_path,
-        metavar=metavar,
-        help="write what went over the wire",
-    )
-
-
-def add_allow_writes(
-    add: Callable[..., Any], what: str = "call tools not marked readOnlyHint, too"
-) -> None:
-    add_renamed(add, "--include-writes", "--allow-writes", action="store_true", help=what)
-
-
-def add_allow_tool(add: Callable[..., Any]) -> None:
-    add(
-        "--allow-tool",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="call this tool even if it is not marked readOnlyHint (repeatable)",
-    )
-
-
-def add_tool(add: Callable[..., Any]) -> None:
-    add(
-        "--tool",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="test only this tool (repeatable)",
-    )
-
-
-def add_map(add: Callable[..., Any]) -> None:
-    add_renamed(
-        add,
-        "--fixture",
-        "--map",
-        action="append",
-        default=[],
-        metavar="NAME=YOURS",
-        help="use your tool, prompt or resource for this fixture (repeatable)",
-    )
-
-
-def add_fail_under(
-    add: Callable[..., Any], old: str, what: str, convert: Callable[[str], Any] = int, **more: Any
-) -> None:
-    """`--fail-under N`, which the command names `old` until the next release."""
-    add_renamed(
-        add, old, "--fail-under", type=convert, metavar="N", help=f"fail below this {what}", **more
-    )
-
-
 def check_share(share: float | None) -> None:
     """UsageError for a `--fail-under` that is not a percentage."""
     if share is not None and not 0 <= share <= 100:
         raise UsageError(f"--fail-under takes a percentage from 0 to 100, not {share:g}")
-
-
-def add_strict(add: Callable[..., Any]) -> None:
-    add("--strict", action="store_true", help="fail on SHOULD rules, too")
-
-
-def add_jobs(add: Callable[..., Any], what: str, default: str = "auto") -> None:
-    add("--jobs", default="auto", metavar="N", help=f"{what} in parallel (default: {default})")
-
-
-def add_seed(add: Callable[..., Any], what: str) -> None:
-    add("--seed", type=int, metavar="N", help=f"seed for reproducible {what} (default: random)")
-
-
-def add_json(add: Callable[..., Any]) -> None:
-    add("--json", action="store_true", help="print JSON only; same as --format json")
-
-
-# -- Reports -------------------------------------------------------------------------------------
-
-
-class _Format(argparse.Action):
-    """`--format json` is `--json`; whoever else reads stdout wants no progress beside it."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        namespace.format = values
-        namespace.json = values == "json"
-        if values == "agent":
-            namespace.quiet = True
-
-
-def add_report_files(add: Callable[..., Any], names: Iterable[str]) -> None:
-    """Options for report files, by the names of `REPORT_FILES`."""
-    for name in names:
-        add(f"--{name.replace('_', '-')}", type=as_path, metavar="FILE", help=REPORT_FILES[name])
-
-
-def add_file_options(add: Callable[..., Any]) -> None:
-    for name, words in FORMS.items():
-        add(f"--{name.replace('_', '-')}", type=as_path, metavar="FILE", help=words)
-
-
-def add_strict_option(add: Callable[..., Any]) -> None:
-    add("--strict-reports", action="store_true", help="fail if a report cannot be written")
-
-
-def add_format_option(add: Callable[..., Any], formats: Sequence[str] = FORMATS) -> None:
-    add(
-        "--format",
-        action=_Format,
-        choices=formats,
-        default="text",
-        help="format on stdout; agent: the verdict, then one line per failure with its repeat "
-        "command (default: text)",
-    )
-
-
-def is_for_a_program(arguments: argparse.Namespace) -> bool:
-    """stdout holds one report, and nothing beside it."""
-    return bool(getattr(arguments, "json", False) or getattr(arguments, "format", "text") != "text")
 
 
 def server_words(arguments: argparse.Namespace) -> ServerWords:
@@ -507,16 +482,3 @@ def suite_paths(named: Sequence[str]) -> list[str]:
             hint="name a file or folder, or write a first suite with mcptest init",
         )
     return paths
-
-
-# -- Where a proxy listens -----------------------------------------------------------------------
-
-
-def add_listening_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("proxy for a server with a URL").add_argument
-    add(
-        "--listen",
-        metavar="HOST:PORT",
-        help="address to listen on; port 0 picks a free one (default: 127.0.0.1:0)",
-    )
-    add("--port-file", type=as_path, metavar="FILE", help="write the port to this file")

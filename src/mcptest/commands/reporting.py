@@ -13,16 +13,7 @@ from typing import TextIO
 
 import msgspec
 
-from mcptest.commands.options import (
-    FORMATS,
-    add_file_options,
-    add_format_option,
-    add_json,
-    add_report_files,
-    add_save_capture,
-    add_strict_option,
-    is_for_a_program,
-)
+from mcptest.commands.options import is_for_a_program
 from mcptest.core.errors import ExitCode, McptestError
 from mcptest.core.results import RunReport, Shard
 from mcptest.core.safe_text import show
@@ -117,22 +108,6 @@ def tell_written(arguments: argparse.Namespace, stream: TextIO | None = None) ->
 
 
 # -- How a command ends ---------------------------------------------------------------------------
-
-
-def add_report_options(
-    parser: argparse.ArgumentParser,
-    formats: Sequence[str] = FORMATS,
-    *,
-    keeps_captures: bool = True,
-) -> None:
-    add = parser.add_argument_group("reports").add_argument
-    add_format_option(add, formats)
-    add_json(add)
-    add_report_files(add, ("json_file", "junit", "markdown", "html"))
-    add_file_options(add)
-    add_strict_option(add)
-    if keeps_captures:
-        add_save_capture(add)
 
 
 class Saved(msgspec.Struct, frozen=True):

@@ -5,43 +5,27 @@ from __future__ import annotations
 import argparse
 
 from mcptest.commands.options import (
-    add_allow_tool,
-    add_allow_writes,
+    OptionGroup,
     add_common_options,
-    add_docker,
-    add_fail_under,
-    add_fixture_option,
-    add_max_time,
-    add_output,
+    add_report_options,
     add_server_options,
-    add_tool,
 )
-from mcptest.commands.reporting import add_report_options
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_server_options(parser, timeout="15s")
-    add = parser.add_argument_group("selection").add_argument
-    add_tool(add)
-    add_allow_tool(add)
-    add_allow_writes(add)
-    add = parser.add_argument_group("execution").add_argument
-    add_docker(add)
-    add_fixture_option(add)
-    add(
-        "--no-verify",
-        action="store_true",
-        help="skip the repeated calls that verify tool annotations",
-    )
-    add_max_time(add)
-    add = parser.add_argument_group("pass/fail criteria").add_argument
-    add_fail_under(
-        add,
-        "--min-score",
-        "percentage of working items, and only then (default: fail on anything broken)",
-    )
-    add = parser.add_argument_group("output files").add_argument
-    add_output(add, "write a starter test for each item")
+    OptionGroup(parser, "selection").known("--tool", "--allow-tool", "--allow-writes")
+    add = OptionGroup(parser, "execution")
+    add.known("--docker", "--fixture")
+    add("--no-verify", "skip the repeated calls that verify tool annotations")
+    add.known("--max-time")
+    add = OptionGroup(parser, "pass/fail criteria")
+    about = "fail below this percentage of working items, and only then "
+    about += "(default: fail on anything broken)"
+    add("--fail-under N", about, type=int, was="--min-score")
+    add = OptionGroup(parser, "output files")
+    add("--output DIR", "write a starter test for each item")
+    add.known("--overwrite")
     add_report_options(parser)
     add_common_options(parser)
     parser.set_defaults(command_name="audit")

@@ -8,9 +8,8 @@ import sys
 
 from msgspec.structs import replace
 
-from mcptest.commands.options import add_fail_under, check_share, is_for_a_program
+from mcptest.commands.options import OptionGroup, add_options_of_run, check_share, is_for_a_program
 from mcptest.commands.suite_command import run_suites
-from mcptest.commands.suite_options import add_options_of_run
 from mcptest.commands.suite_reports import RunEnding
 from mcptest.core.errors import UsageError
 from mcptest.core.results import Demand, RunReport
@@ -22,13 +21,10 @@ from mcptest.report.write import append_to_step_summary
 def configure(parser: argparse.ArgumentParser) -> None:
     add_options_of_run(parser)
     parser.set_defaults(strict_reports=True)
-    add = parser.add_argument_group("pass/fail criteria").add_argument
-    add_fail_under(add, "--threshold", "pass rate in percent (default: 100)", default=100)
-    add(
-        "--fail-on-regression",
-        action="store_true",
-        help="fail if a test that passed in --baseline no longer passes",
-    )
+    add = OptionGroup(parser, "pass/fail criteria")
+    about = "fail below this pass rate in percent (default: 100)"
+    add("--fail-under N", about, type=int, default=100, was="--threshold")
+    add("--fail-on-regression", "fail if a test that passed in --baseline no longer passes")
 
 
 def run(arguments: argparse.Namespace) -> int:

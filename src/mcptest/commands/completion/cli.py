@@ -18,6 +18,7 @@ from argcomplete.completers import DirectoriesCompleter, FilesCompleter, Suppres
 from argcomplete.shell_integration import shellcode
 
 from mcptest.commands.app import COMMANDS, Parser, configure_command
+from mcptest.commands.options import HIDDEN, OptionGroup
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.revision import Revision
 
@@ -29,8 +30,9 @@ Completer = Callable[..., Iterable[str] | Mapping[str, str]]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="shell to print the script for")
-    parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
+    add = OptionGroup(parser)
+    add("shell", "shell to print the script for", choices=SHELLS)
+    add("--debug", HIDDEN)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from mcptest.commands.options import (
-    add_allow_tool,
+    FORMS,
+    HIDDEN,
+    OptionGroup,
     add_common_options,
-    add_file_options,
     add_format_option,
-    add_json,
-    add_map,
-    add_max_time,
-    add_no_color,
-    add_report_files,
-    add_save_capture,
     add_server_options,
-    add_strict,
-    add_strict_option,
-    as_path,
 )
 
 _FORMATS = ("text", "json", "markdown", "md", "html", "agent", "tap")
-_FILES = ("json_file", "markdown", "html", "junit")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,98 +27,73 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def configure_run(parser: argparse.ArgumentParser) -> None:
     add_server_options(parser)
-    add = parser.add_argument_group("selection").add_argument
-    add(
-        "--from-suite",
-        type=as_path,
-        metavar="FILE",
-        help="judge as the compliance block of this suite says",
-    )
+    add = OptionGroup(parser, "selection")
+    add("--from-suite FILE", "judge as the compliance block of this suite says")
     _add_rule(add)
-    add_allow_tool(add)
-    add_map(add)
+    add.known("--allow-tool", "--map")
     _add_registry(add)
-    add = parser.add_argument_group("execution").add_argument
-    add_max_time(add)
-    add_save_capture(add)
-    add = parser.add_argument_group("pass/fail criteria").add_argument
-    add_strict(add)
-    add("--min-grade", metavar="A-", help="fail below this grade")
-    add("--baseline", type=as_path, metavar="FILE", help="known failures, with reasons")
-    add("--update-baseline", action="store_true", help="write the current failures to --baseline")
-    add = parser.add_argument_group("reports").add_argument
+    OptionGroup(parser, "execution").known("--max-time", "--save-capture")
+    add = OptionGroup(parser, "pass/fail criteria")
+    add.known("--strict")
+    add("--min-grade A-", "fail below this grade")
+    add("--baseline FILE", "known failures, with reasons")
+    add("--update-baseline", "write the current failures to --baseline")
+    add = OptionGroup(parser, "reports")
     add_format_option(add, _FORMATS)
-    add_json(add)
-    add_report_files(add, _FILES)
-    add_file_options(add)
-    add("--save-scorecard", type=as_path, metavar="FILE", help="write the grade, for grade_delta")
-    add("--server-label", default="", metavar="NAME", help="name of the server in the scorecard")
-    add_strict_option(add)
+    add.known("--json", "--json-file", "--markdown", "--html", "--junit", *FORMS)
+    add("--save-scorecard FILE", "write the grade, for grade_delta")
+    add("--server-label NAME", "name of the server in the scorecard", default="")
+    add.known("--strict-reports")
     add_common_options(parser)
 
 
 def _configure_invariants(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("selection").add_argument
-    add(
-        "--capture",
-        action="append",
-        required=True,
-        metavar="FILE",
-        help="capture to judge (repeatable)",
-    )
-    add("--separate-transports", action="store_true", help="each session had its own transport")
-    add("--spec-version", metavar="REV", help="judge by this revision (default: the one spoken)")
+    add = OptionGroup(parser, "selection")
+    add("--capture FILE", "capture to judge (repeatable)", required=True, type=str)
+    add("--separate-transports", "each session had its own transport")
+    add("--spec-version REV", "judge by this revision (default: the one spoken)")
     _add_rule(add)
-    add = parser.add_argument_group("pass/fail criteria").add_argument
-    add_strict(add)
-    add = parser.add_argument_group("reports").add_argument
+    OptionGroup(parser, "pass/fail criteria").known("--strict")
+    add = OptionGroup(parser, "reports")
     add_format_option(add)
-    add_json(add)
-    add_report_files(add, ("json_file",))
-    add_strict_option(add)
-    add = parser.add_argument_group("messages").add_argument
-    add("--verbose", action="store_true", help="list rules that were not observed, with reasons")
-    add_no_color(add)
-    add("--debug", action="store_true", help=argparse.SUPPRESS)
+    add.known("--json", "--json-file", "--strict-reports")
+    add = OptionGroup(parser, "messages")
+    add("--verbose", "list rules that were not observed, with reasons")
+    add.known("--no-color")
+    add("--debug", HIDDEN)
 
 
 def _configure_rules(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("selection").add_argument
-    add("--spec-version", metavar="REV", help="list only rules of this revision")
-    add("--side", choices=("server", "client"), help="list only rules that judge this side")
+    add = OptionGroup(parser, "selection")
+    add("--spec-version REV", "list only rules of this revision")
+    add("--side", "list only rules that judge this side", choices=("server", "client"))
     _add_listing(parser, ("text", "json"))
 
 
 def _configure_diff(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("selection").add_argument
-    add("older", metavar="FROM", help="revision to move from")
-    add("newer", metavar="TO", help="revision to move to")
-    add("--rules-from", metavar="SUITE", help="show which tests of its compliance block change")
+    add = OptionGroup(parser, "selection")
+    add("older FROM", "revision to move from")
+    add("newer TO", "revision to move to")
+    add("--rules-from SUITE", "show which tests of its compliance block change")
     _add_registry(add)
     _add_listing(parser, ("text", "json", "markdown"))
 
 
-def _add_rule(add: Callable[..., Any]) -> None:
-    add(
-        "--rule",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="judge only this rule (repeatable)",
-    )
+def _add_rule(add: OptionGroup) -> None:
+    add("--rule ID", "judge only this rule (repeatable)")
 
 
-def _add_registry(add: Callable[..., Any]) -> None:
-    add("--registry", metavar="FILE", help="use another registry.yml, with its corpora beside it")
+def _add_registry(add: OptionGroup) -> None:
+    add("--registry FILE", "use another registry.yml, with its corpora beside it", type=str)
 
 
 def _add_listing(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
-    add = parser.add_argument_group("reports").add_argument
-    add("--format", choices=formats, default="text", help="format on stdout (default: text)")
-    add_json(add)
-    add = parser.add_argument_group("messages").add_argument
-    add_no_color(add)
-    add("--debug", action="store_true", help=argparse.SUPPRESS)
+    add = OptionGroup(parser, "reports")
+    add("--format", "format on stdout (default: text)", choices=formats, default="text")
+    add.known("--json")
+    add = OptionGroup(parser, "messages")
+    add.known("--no-color")
+    add("--debug", HIDDEN)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any
 
 from mcptest.commands.options import (
     CAPABILITIES,
+    HIDDEN,
+    OptionGroup,
     add_common_options,
     add_environment_options,
-    add_jobs,
-    add_map,
-    add_no_color,
-    add_renamed,
+    add_report_options,
     add_server_options,
-    as_path,
 )
-from mcptest.commands.reporting import add_report_options
 
 _FOR_CLIENTS = "warnings of the scenarios' own checks, as in the official suite"
 
@@ -34,140 +29,101 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _configure_client(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("client").add_argument
-    add("--command", required=True, metavar="CMD", help="command line that starts the client")
-    add("--shell", action="store_true", help="run the command in a shell, as the official suite")
-    add(
-        "--transport",
-        choices=("http", "stdio"),
-        default="http",
-        help="transport of the client (default: http)",
-    )
+    add = OptionGroup(parser, "client")
+    add("--command CMD", "command line that starts the client", required=True)
+    add("--shell", "run the command in a shell, as the official suite")
+    about = "transport of the client (default: http)"
+    add("--transport", about, choices=("http", "stdio"), default="http")
     add_environment_options(add, "client")
     _add_revision(add, "the newest that the client speaks")
     _add_capabilities(add)
     _add_choice(parser, "core, auth, all and others; see `mcptest conformance list`", "core")
-    add = parser.add_argument_group("execution").add_argument
-    add("--timeout", default="30s", metavar="T", help="time limit for one scenario (default: 30s)")
-    add_jobs(add, "clients", "one per core")
+    add = OptionGroup(parser, "execution")
+    add("--timeout T", "time limit for one scenario (default: 30s)", default="30s")
+    add("--jobs N", "clients in parallel (default: one per core)", default="auto")
     _add_gates(parser, _FOR_CLIENTS)
     _add_reports(parser)
-    add_common_options(parser)
 
 
 def _configure_server(parser: argparse.ArgumentParser) -> None:
-    add_server_options(parser).add_argument("--url", metavar="URL", help=argparse.SUPPRESS)
-    add = _add_choice(parser, "active, all, pending, draft", "active")
-    add_map(add)
-    add = parser.add_argument_group("execution").add_argument
-    add_jobs(add, "scenarios over HTTP")
+    add_server_options(parser)("--url URL", HIDDEN)
+    _add_choice(parser, "active, all, pending, draft", "active").known("--map")
+    add = OptionGroup(parser, "execution")
+    add("--jobs N", "scenarios over HTTP in parallel (default: auto)", default="auto")
     _add_gates(parser, "no warning")
-    add = parser.add_argument_group("pass/fail criteria").add_argument
-    add("--strict-fixtures", action="store_true", help="fail if a fixture is missing")
+    add = OptionGroup(parser, "pass/fail criteria")
+    add("--strict-fixtures", "fail if a fixture is missing")
     _add_reports(parser)
-    add_common_options(parser)
 
 
 def _configure_list(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("selection").add_argument
-    add("--client", action="store_true", help="list only scenarios for clients")
-    add("--server", action="store_true", help="list only scenarios for servers")
+    add = OptionGroup(parser, "selection")
+    add("--client", "list only scenarios for clients")
+    add("--server", "list only scenarios for servers")
     _add_revision(add, "all")
     _add_listing(parser)
 
 
 def _configure_driver(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("selection").add_argument
-    add("driver", nargs="?", metavar="NAME", help="library to print a program for (default: list)")
-    add("--list", action="store_true", help="list the libraries, and what to install")
+    add = OptionGroup(parser, "selection")
+    add("driver NAME", "library to print a program for (default: list)", nargs="?")
+    add("--list", "list the libraries, and what to install")
     _add_listing(parser)
 
 
 def _configure_judge(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("selection").add_argument
-    add("--scenario", required=True, metavar="NAME", help="client scenario of the capture")
-    add(
-        "--capture",
-        required=True,
-        action="append",
-        type=as_path,
-        metavar="FILE",
-        help="capture to judge; several if the host restarted its server (repeatable)",
-    )
+    add = OptionGroup(parser, "selection")
+    add("--scenario NAME", "client scenario of the capture", required=True)
+    about = "capture to judge; several if the host restarted its server (repeatable)"
+    add("--capture FILE", about, required=True)
     _add_revision(add, "the one in the capture")
     _add_capabilities(add)
     _add_gates(parser, _FOR_CLIENTS, knows_failures=False)
     _add_reports(parser)
-    add_common_options(parser)
 
 
-def _add_capabilities(add: Callable[..., Any]) -> None:
-    add(
-        "--capabilities",
-        choices=CAPABILITIES,
-        default="probe",
-        help="optional capabilities: declared ones are well-formed (permissive), all are declared "
-        "(strict), or exactly the declared ones work (default: probe)",
-    )
-    add("--claims", default="", metavar="A,B", help="capabilities the client supports, for probe")
+def _add_capabilities(add: OptionGroup) -> None:
+    about = "optional capabilities: declared ones are well-formed (permissive), all are declared "
+    about += "(strict), or exactly the declared ones work (default: probe)"
+    add("--capabilities", about, choices=CAPABILITIES, default="probe")
+    add("--claims A,B", "capabilities the client supports, for probe", default="")
 
 
-def _add_revision(add: Callable[..., Any], default: str) -> None:
-    add(
-        "--spec-version",
-        default="auto",
-        metavar="REV",
-        help=f"protocol revision (default: {default})",
-    )
+def _add_revision(add: OptionGroup, default: str) -> None:
+    add("--spec-version REV", f"protocol revision (default: {default})", default="auto")
 
 
 def _add_listing(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("reports").add_argument
-    add("--json", action="store_true", help="print JSON only")
-    add = parser.add_argument_group("messages").add_argument
-    add_no_color(add)
-    add("--debug", action="store_true", help=argparse.SUPPRESS)
+    OptionGroup(parser, "reports")("--json", "print JSON only")
+    add = OptionGroup(parser, "messages")
+    add.known("--no-color")
+    add("--debug", HIDDEN)
 
 
-def _add_choice(parser: argparse.ArgumentParser, suites: str, default: str) -> Callable[..., Any]:
-    add = parser.add_argument_group("selection").add_argument
-    add("--suite", default="", metavar="NAME", help=f"suite to run: {suites} (default: {default})")
-    add(
-        "--scenario",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="run only this scenario (repeatable)",
-    )
-    add("--requirements", metavar="REV", help="run what conformance to this revision requires")
-    add("--list", action="store_true", help="list what would run, and run nothing")
+def _add_choice(parser: argparse.ArgumentParser, suites: str, default: str) -> OptionGroup:
+    add = OptionGroup(parser, "selection")
+    add("--suite NAME", f"suite to run: {suites} (default: {default})", default="")
+    add("--scenario NAME", "run only this scenario (repeatable)")
+    add("--requirements REV", "run what conformance to this revision requires")
+    add("--list", "list what would run, and run nothing")
     return add
 
 
 def _add_gates(
     parser: argparse.ArgumentParser, default: str, *, knows_failures: bool = True
 ) -> None:
-    add = parser.add_argument_group("pass/fail criteria").add_argument
+    add = OptionGroup(parser, "pass/fail criteria")
     about = f"fail on warnings (default: {default})"
-    add("--fail-on-warning", action="store_true", default=None, dest="warnings", help=about)
-    add(
-        "--no-fail-on-warning",
-        action="store_false",
-        dest="warnings",
-        help="do not fail on warnings",
-    )
+    add("--fail-on-warning", about, dest="warnings", action="store_true", default=None)
+    about = "do not fail on warnings"
+    add("--no-fail-on-warning", about, dest="warnings", action="store_false")
     if knows_failures:
-        add("--expected-failures", type=as_path, metavar="FILE", help="known failures (YAML)")
+        add("--expected-failures FILE", "known failures (YAML)")
 
 
 def _add_reports(parser: argparse.ArgumentParser) -> None:
     add_report_options(parser, keeps_captures=False)
-    add = parser.add_argument_group("output files").add_argument
-    add_renamed(
-        add,
-        "--output-dir",
-        *("-o", "--output"),
-        type=as_path,
-        metavar="DIR",
-        help="write a folder for each scenario with checks.json, output and capture",
-    )
+    add = OptionGroup(parser, "output files")
+    about = "write a folder for each scenario with checks.json, output and capture"
+    add("-o --output DIR", about, was="--output-dir")
+    add_common_options(parser)

@@ -6,17 +6,17 @@ import argparse
 import sys
 
 from mcptest.commands.knowledge import explained
+from mcptest.commands.options import HIDDEN, OptionGroup
 from mcptest.core.errors import ExitCode
 from mcptest.report.terminal import Style, say, say_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "rule", metavar="ID", help="rule such as INV-003, or code of lint or audit such as E101"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON only")
-    parser.add_argument("--no-color", action="store_true", help="print plain text")
-    parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
+    add = OptionGroup(parser)
+    add("rule ID", "rule such as INV-003, or code of lint or audit such as E101")
+    add("--json", "print JSON only")
+    add.known("--no-color")
+    add("--debug", HIDDEN)
 
 
 def run(arguments: argparse.Namespace) -> int:

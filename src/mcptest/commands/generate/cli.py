@@ -7,14 +7,7 @@ import sys
 from collections.abc import Iterable
 
 from mcptest.commands.command_line import repeat_line, server_options
-from mcptest.commands.options import (
-    add_allow_writes,
-    add_common_options,
-    add_fixture_option,
-    add_output,
-    add_save_capture,
-    add_server_options,
-)
+from mcptest.commands.options import OptionGroup, add_common_options, add_server_options
 from mcptest.commands.server_options import Explored, close_and_say_notes, exploring
 from mcptest.core.errors import ExitCode
 from mcptest.probe.starter_suites import place_starters, starters_of_offer, written_server
@@ -26,12 +19,13 @@ from mcptest.transport.interrupt import Stop, stopping_on_signals
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_server_options(parser)
-    add = parser.add_argument_group("selection").add_argument
-    add_allow_writes(add, "leave out skip: true for tools not marked readOnlyHint")
-    add_fixture_option(parser.add_argument_group("execution").add_argument)
-    add = parser.add_argument_group("output files").add_argument
-    add_output(add, "write the tests to this folder", required=True)
-    add_save_capture(add)
+    add = OptionGroup(parser, "selection")
+    about = "leave out skip: true for tools not marked readOnlyHint"
+    add("--allow-writes", about, was="--include-writes")
+    OptionGroup(parser, "execution").known("--fixture")
+    add = OptionGroup(parser, "output files")
+    add("--output DIR", "write the tests to this folder", required=True)
+    add.known("--overwrite", "--save-capture")
     add_common_options(parser)
 
 

@@ -7,9 +7,15 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from mcptest.commands import suite_options
 from mcptest.commands.matrix import view
-from mcptest.commands.options import add_common_options
+from mcptest.commands.options import (
+    OptionGroup,
+    add_common_options,
+    add_run_options,
+    add_servers_of_suites,
+    add_suite_options,
+    add_suite_reports,
+)
 from mcptest.commands.suite_command import Languages, choice_of, run_suites
 from mcptest.commands.suite_reports import RunEnding
 from mcptest.core.errors import UsageError
@@ -22,17 +28,12 @@ _WHOLLY_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'", re.DOTALL)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    suite_options.add_suite_options(parser)
-    suite_options.add_server_options(parser, is_option=False)
-    parser.add_argument_group("server").add_argument(
-        "--languages",
-        action="append",
-        default=[],
-        metavar="NAME:SERVER,…",
-        help="servers to compare, one column each (repeatable)",
-    )
-    suite_options.add_run_options(parser)
-    suite_options.add_report_options(parser)
+    add_suite_options(parser)
+    add_servers_of_suites(parser, is_option=False)
+    add = OptionGroup(parser, "server")
+    add("--languages NAME:SERVER,…", "servers to compare, one column each (repeatable)")
+    add_run_options(parser)
+    add_suite_reports(parser)
     add_common_options(parser)
     parser.set_defaults(server=None, transport=None, mcp_config=None, fix=False)
 

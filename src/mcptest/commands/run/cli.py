@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from mcptest.commands.options import add_options_of_run
 from mcptest.commands.suite_command import run_suites
-from mcptest.commands.suite_options import add_options_of_run
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

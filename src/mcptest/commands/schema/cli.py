@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from mcptest.commands.options import add_renamed
+from mcptest.commands.options import HIDDEN, OptionGroup
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.safe_text import show
 from mcptest.report.json_schemas import FORMATS, schema_of, titled
@@ -20,24 +20,11 @@ _EXAMPLE = "a counterexample of `mcptest property`"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name",
-        nargs="?",
-        choices=tuple(_titles()),
-        metavar="NAME",
-        help="file format (default: list them)",
-    )
-    add_renamed(
-        parser.add_argument,
-        "--output",
-        "--out",
-        nargs="+",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="write the schema to these files; leave up-to-date files alone",
-    )
-    parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
+    add = OptionGroup(parser)
+    add("name NAME", "file format (default: list them)", nargs="?", choices=tuple(_titles()))
+    about = "write the schema to these files; leave up-to-date files alone"
+    add("--out FILE", about, nargs="+", default=[], was="--output")
+    add("--debug", HIDDEN)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from mcptest.commands.options import CAPABILITIES, wanted_revision
+from mcptest.commands.options import CAPABILITIES, HIDDEN, OptionGroup, wanted_revision
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.servers.demo.start_options import TABLE, BadOption, Options, check_options, set_option
 
@@ -24,23 +24,20 @@ _GROUPS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("selection").add_argument
-    add("what", nargs="?", choices=["demo"], help="serve the demo")
-    add("--mock", metavar="FILE", help="serve the mock described in this YAML file")
-    add("--capture", metavar="FILE", help="replay the server recorded in this capture")
-    add("--scenario", metavar="NAME", help="serve this client scenario")
-    add("--save-capture", metavar="FILE", help="with --scenario: write what went over the wire")
-    add(
-        "--capabilities",
-        choices=CAPABILITIES,
-        help="with --scenario: how to treat optional client capabilities (default: probe)",
-    )
+    add = OptionGroup(parser, "selection")
+    add("what", "serve the demo", nargs="?", choices=["demo"])
+    add("--mock FILE", "serve the mock described in this YAML file", type=str)
+    add("--capture FILE", "replay the server recorded in this capture", type=str)
+    add("--scenario NAME", "serve this client scenario")
+    add("--save-capture FILE", "with --scenario: write what went over the wire")
+    about = "with --scenario: how to treat optional client capabilities (default: probe)"
+    add("--capabilities", about, choices=CAPABILITIES)
     for title, names in _GROUPS.items():
-        add = parser.add_argument_group(title).add_argument
+        add = OptionGroup(parser, title)
         for name in names:
-            _, metavar, words = TABLE[name]
-            add(f"--{name}", metavar=metavar, help=words)
-    parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
+            _, metavar, about = TABLE[name]
+            add(f"--{name} {metavar}", about, type=str)
+    OptionGroup(parser)("--debug", HIDDEN)
 
 
 def run(arguments: argparse.Namespace) -> int:

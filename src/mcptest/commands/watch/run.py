@@ -25,7 +25,6 @@ from mcptest.commands.suite_command import (
     why_without_lanes,
 )
 from mcptest.commands.suite_lanes import with_lanes
-from mcptest.commands.watch.cli import REPORTS
 from mcptest.commands.watch.file_events import (
     changes_below,
     fixture_place,
@@ -67,7 +66,8 @@ def run_watch(arguments: argparse.Namespace) -> int:
     places = [*map(suite_place, paths), *filter(None, [fixture]), *sources.servers]
     interval = duration(arguments.interval, "--interval") if arguments.interval else None
     # What we write ourselves must not start the next run.
-    written = [FOLDER, arguments.save_capture, *(getattr(arguments, name) for name in REPORTS)]
+    reports = (arguments.json_file, arguments.junit, arguments.markdown, arguments.badge)
+    written = [FOLDER, arguments.save_capture, *reports]
     keys = keys_of(sys.stdin) if sys.stdout.isatty() else None
     how = {"verbose": arguments.verbose, "quiet": arguments.quiet}
     screen = WatchScreen(
