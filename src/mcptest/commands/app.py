@@ -334,6 +334,7 @@ def _overview(*, everything: bool = False) -> str:
 def parser_of(name: str) -> Parser:
     """The parser of one command, as its module configures it."""
     parser = Parser(prog=f"mcptest {name}")
+    parser.set_defaults(command_name=name)
     configure_command(name, parser)
     return parser
 

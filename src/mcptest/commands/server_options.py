@@ -13,18 +13,24 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest.commands.command_line import options_again, repeat_line, server_options
-from mcptest.commands.options import duration, server_words, startup_of, wanted_revision
+from mcptest.commands.options import (
+    duration,
+    limit_of,
+    server_words,
+    startup_of,
+    wanted_revision,
+)
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.session.connection import Stopped
 from mcptest.session.server_spec import target_of
+from mcptest.transport.interrupt import Stop, stopping_on_signals
 from mcptest.transport.target import Target
 
 if TYPE_CHECKING:
     from mcptest.probe.live_server import Subject
     from mcptest.schema.plausible import FixturePaths
     from mcptest.session.answers import Answers
-    from mcptest.transport.interrupt import Stop
 VARIABLE = "{{fixture}}"
 
 
@@ -34,6 +40,7 @@ class Explored(msgspec.Struct, frozen=True):
     target: Target
     """As the command line names it: `{{fixture}}` still stands in it."""
     subject: Subject
+    stop: Stop
     fixture: Path | None = None
     """The copy that the server works on."""
 
@@ -50,6 +57,12 @@ class Explored(msgspec.Struct, frozen=True):
         return FixturePaths(folder)
 
 
+def cut_off(explored: Explored, arguments: argparse.Namespace, *, interrupted: bool) -> str:
+    """Why a report that is not whole is not, where its time was over; otherwise nothing."""
+    is_over = interrupted and explored.stop.is_out_of_time
+    return out_of_time(arguments) if is_over else ""
+
+
 def out_of_time(arguments: argparse.Namespace) -> str:
     """Why a command ended, in words."""
     return f"stopped after {arguments.max_time} of --max-time"
@@ -64,13 +77,18 @@ def ended_before_meeting(arguments: argparse.Namespace, stop: Stop) -> BaseExcep
 
 
 @contextlib.contextmanager
-def exploring(
-    arguments: argparse.Namespace, stop: Stop, answers: Answers | None = None
-) -> Iterator[Explored]:
-    """The server that was named, on a copy of the fixture. Everything is taken down at the end."""
+def exploring(arguments: argparse.Namespace, answers: Answers | None = None) -> Iterator[Explored]:
+    """The server that was named, on a copy of the fixture, until a signal or `--max-time` stops us.
+
+    Everything is taken down at the end.
+    """
     from mcptest.probe.suites.server_start import checked_fixture, isolate_fixture
 
-    with ending_for_people(arguments, stop), contextlib.ExitStack() as lent:
+    with (
+        stopping_on_signals() as stop,
+        ending_for_people(arguments, stop),
+        contextlib.ExitStack() as lent,
+    ):
         source = checked_fixture(arguments.fixture)
         named = target = target_of(server_words(arguments))
         folder = None
@@ -85,7 +103,10 @@ def exploring(
         target = in_docker(target, getattr(arguments, "docker", ""), folder)
         captures = getattr(arguments, "save_capture", None)
         subject = subject_for(arguments, target, stop, captures, answers)
-        yield Explored(named, lent.enter_context(subject), folder)
+        lent.enter_context(subject)
+        if "max_time" in arguments:
+            stop.limit = limit_of(arguments)
+        yield Explored(named, subject, stop, folder)
 
 
 def subject_for(

@@ -5,30 +5,23 @@ from __future__ import annotations
 import argparse
 
 from mcptest.commands.live_display import live_progress
-from mcptest.commands.options import check_share, duration, limit_of
+from mcptest.commands.options import check_share, duration
 from mcptest.commands.reporting import Saved, captures_for_html, conclude, saved_into
-from mcptest.commands.server_options import (
-    Explored,
-    exploring,
-    out_of_time,
-    repeat_command,
-)
+from mcptest.commands.server_options import Explored, cut_off, exploring, repeat_command
 from mcptest.probe.audit_run import Audit, AuditOrder
 from mcptest.probe.starter_suites import place_starters, starters_of_audit, written_server
 from mcptest.report.audit import AuditReport
 from mcptest.session.pages import check_tool_names
-from mcptest.transport.interrupt import stopping_on_signals
 
 
 def run_audit(arguments: argparse.Namespace) -> int:
     check_share(arguments.fail_under)
     with captures_for_html(arguments):
-        with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
-            stop.limit = limit_of(arguments)
+        with exploring(arguments) as explored:
             audit = _audit(arguments, explored)
-            was_cut = audit.interrupted and stop.is_out_of_time
+            why = cut_off(explored, arguments, interrupted=audit.interrupted)
             explored.subject.close()  # only now it is known whether its capture is whole
-            report = audit.report(out_of_time(arguments) if was_cut else "")
+            report = audit.report(why)
             saved = _write_starters(arguments, explored, report)
         hint = "; --allow-writes calls tools not marked readOnlyHint" if report.items else ""
         return conclude(arguments, report, nothing=f"nothing was tested{hint}", saved=saved)

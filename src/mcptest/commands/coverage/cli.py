@@ -28,4 +28,3 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_report_options(parser)
     OptionGroup(parser)("--coverage-json FILE", HIDDEN)
     add_common_options(parser)
-    parser.set_defaults(command_name="coverage")

@@ -38,7 +38,6 @@ from mcptest.suite.model import (
     Test,
     ToolBlock,
 )
-from mcptest.transport.interrupt import stopping_on_signals
 
 
 def run_coverage(arguments: argparse.Namespace) -> int:
@@ -47,7 +46,7 @@ def run_coverage(arguments: argparse.Namespace) -> int:
     paths = suite_paths([*arguments.paths, *arguments.suite])
     # A fixture of the suite's own is not needed to read what its tests assert on.
     loaded = load_suites(paths, fixture=arguments.fixture or os.devnull, server_given=True)
-    with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+    with exploring(arguments) as explored:
         subject = explored.subject
         offer, named = subject.offer(), subject.client.server.info.get("name")
         server = str(named or subject.masker.text(subject.target.label))

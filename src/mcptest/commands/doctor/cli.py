@@ -23,4 +23,3 @@ def configure(parser: argparse.ArgumentParser) -> None:
     OptionGroup(parser, "execution").known("--max-time")
     add_report_options(parser, (*FORMATS, "markdown"))
     add_common_options(parser)
-    parser.set_defaults(command_name="doctor")

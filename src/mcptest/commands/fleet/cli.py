@@ -38,4 +38,3 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--prefixed", about)
     add_report_options(parser)
     add_common_options(parser)
-    parser.set_defaults(command_name="fleet")

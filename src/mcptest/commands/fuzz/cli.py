@@ -28,4 +28,3 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add.known("--overwrite")
     add_report_options(parser)
     add_common_options(parser)
-    parser.set_defaults(command_name="fuzz")

@@ -8,12 +8,12 @@ import secrets
 from typing import TYPE_CHECKING
 
 from mcptest.commands.live_display import live_progress
-from mcptest.commands.options import duration, limit_of, wanted_jobs
+from mcptest.commands.options import duration, wanted_jobs
 from mcptest.commands.reporting import Saved, conclude, saved_into
 from mcptest.commands.server_options import (
     Explored,
+    cut_off,
     exploring,
-    out_of_time,
     repeat_command,
     subject_for,
 )
@@ -22,7 +22,6 @@ from mcptest.core.message import ABSENT
 from mcptest.probe.suites.settings import cores
 from mcptest.report.fuzz import FuzzedTool, FuzzReport
 from mcptest.session.pages import check_tool_names
-from mcptest.transport.interrupt import Stop, stopping_on_signals
 from mcptest.wire.json_text import json_value
 
 if TYPE_CHECKING:
@@ -42,9 +41,8 @@ def run_fuzz(arguments: argparse.Namespace) -> int:
     _jobs(arguments)
     if arguments.seed is None:
         arguments.seed = secrets.randbelow(_LARGEST_SEED)
-    with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
-        stop.limit = limit_of(arguments)
-        report = _fuzzed(arguments, explored, stop)
+    with exploring(arguments) as explored:
+        report = _fuzzed(arguments, explored)
         saved = _save(arguments, explored, report)
     hint = "; --allow-writes fuzzes tools not marked readOnlyHint" if report.skipped else ""
     nothing = f"nothing was fuzzed{hint}"
@@ -82,13 +80,13 @@ def _order(arguments: argparse.Namespace, explored: Explored) -> FuzzOrder:
     )
 
 
-def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> FuzzReport:
+def _fuzzed(arguments: argparse.Namespace, explored: Explored) -> FuzzReport:
     first, kept = explored.subject, arguments.save_capture
     # Behind a URL there is one: a crash is seen by all.
     jobs = _jobs(arguments) if first.target.way == "stdio" else 1
     with contextlib.ExitStack() as lent:
         folders = [kept and kept / f"job-{number}" for number in range(2, jobs + 1)]
-        others = [subject_for(arguments, first.target, stop, folder) for folder in folders]
+        others = [subject_for(arguments, first.target, explored.stop, folder) for folder in folders]
         subjects = [first, *map(lent.enter_context, others)]
         first.launch()  # it gets going while we import what it takes
         from mcptest.commands.fuzz.fuzzer import Fuzz
@@ -105,8 +103,7 @@ def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> Fu
                 progress.finish(tool.name, tool.name, failed=first is not None, reason=reason)
 
             fuzz.run(tell)
-    was_cut = fuzz.interrupted and stop.is_out_of_time
-    return fuzz.report(out_of_time(arguments) if was_cut else "")
+    return fuzz.report(cut_off(explored, arguments, interrupted=fuzz.interrupted))
 
 
 def _save(arguments: argparse.Namespace, explored: Explored, report: FuzzReport) -> Saved | None:

@@ -14,7 +14,6 @@ from mcptest.probe.starter_suites import place_starters, starters_of_offer, writ
 from mcptest.report.starter_files import placed_lines
 from mcptest.schema.plausible import unchecked_schemas
 from mcptest.session.answers import NO_ANSWERS
-from mcptest.transport.interrupt import Stop, stopping_on_signals
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,15 +30,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     # A suite declares no capabilities, so it sees the same items.
-    with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
-        return max(_generate(arguments, explored, stop), close_and_say_notes(explored))
+    with exploring(arguments, NO_ANSWERS) as explored:
+        return max(_generate(arguments, explored), close_and_say_notes(explored))
 
 
-def _generate(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> int:
+def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
     offer = explored.subject.offer()
     ground = explored.ground(as_variable=True)
     starters = [*starters_of_offer(offer, include_writes=arguments.allow_writes, ground=ground)]
-    if stop.is_set():
+    if explored.stop.is_set():
         sys.stderr.write("mcptest: interrupted; no file was written\n")
         return ExitCode.INTERRUPTED
     server = written_server(explored.target, spec_version=arguments.spec_version)

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from mcptest.commands.command_line import repeat_line, server_options
 from mcptest.commands.golden_answers import keep_first_answers
-from mcptest.commands.options import duration, limit_of
-from mcptest.commands.server_options import Explored, exploring, out_of_time
+from mcptest.commands.options import duration
+from mcptest.commands.server_options import Explored, cut_off, exploring, out_of_time
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.limits import Deadline
 from mcptest.core.redaction import is_credential_header
@@ -33,7 +33,6 @@ from mcptest.schema.plausible import NO_STRUCTURED_CONTENT
 from mcptest.session.answers import NO_ANSWERS
 from mcptest.session.connection import Stopped
 from mcptest.suite.starters import SCHEMA_FILE, WrittenServer, scalar
-from mcptest.transport.interrupt import Stop, stopping_on_signals
 from mcptest.transport.target import Target
 
 _FIRST = "read_file.yaml"
@@ -44,11 +43,9 @@ def run_init(arguments: argparse.Namespace) -> int:
     if arguments.server is None and not arguments.server_command:
         return _write_example(arguments)
     # As a suite does that declares nothing: else its tests would see another server.
-    limit = limit_of(arguments)
-    with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
-        stop.limit = limit
-        code, server = _write_suite(arguments, explored, stop)
-    target = explored.target
+    with exploring(arguments, NO_ANSWERS) as explored:
+        code, server = _write_suite(arguments, explored)
+    target, limit = explored.target, explored.stop.limit
     del explored  # and with it what the server said, which may be large
     if server is not None:  # when the server that was explored is gone: the tests have their own
         code = max(code, _keep_answers(arguments, target, server, limit))
@@ -58,7 +55,7 @@ def run_init(arguments: argparse.Namespace) -> int:
 
 
 def _write_suite(
-    arguments: argparse.Namespace, explored: Explored, stop: Stop
+    arguments: argparse.Namespace, explored: Explored
 ) -> tuple[int, WrittenServer | None]:
     """Write the tests; gives the server that they name, if any was written."""
     _check_free(arguments.folder)
@@ -72,8 +69,8 @@ def _write_suite(
     audit.meet()
     for _ in audit.items():
         pass
-    was_cut = audit.interrupted and stop.is_out_of_time
-    report = audit.report(out_of_time(arguments) if was_cut else "")
+    was_cut = cut_off(explored, arguments, interrupted=audit.interrupted)
+    report = audit.report(was_cut)
     if report.interrupted:
         return ExitCode.INTERRUPTED, None
     fixture = str(explored.fixture) if explored.fixture is not None else ""

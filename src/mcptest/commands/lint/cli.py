@@ -49,4 +49,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_report_options(parser)
     OptionGroup(parser, "messages")("--fix", "show a concrete change for each finding")
     add_common_options(parser)
-    parser.set_defaults(command_name="lint", fixture=None)
+    parser.set_defaults(fixture=None)

@@ -37,7 +37,6 @@ from mcptest.session.connection import Stopped
 from mcptest.session.pages import Offer, check_tool_names, named_items
 from mcptest.session.tool_safety import is_safe
 from mcptest.transport.files import LARGEST_INPUT, read_input, unreadable
-from mcptest.transport.interrupt import stopping_on_signals
 from mcptest.wire.envelope import decode
 from mcptest.wire.json_text import read_json
 
@@ -117,7 +116,7 @@ def _from_server(
     arguments: argparse.Namespace, rules: Sequence[LintRule], limits: LintLimits
 ) -> LintReport:
     begun = time.monotonic()
-    with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+    with exploring(arguments) as explored:
         subject = explored.subject
         offer = _narrowed(arguments.tool, subject.offer())
         info, met = subject.client.server.info, subject.client.met
@@ -131,7 +130,7 @@ def _from_server(
         findings=(*lint(surface, rules, limits), *called),
         problems={method: mask(reason) for method, reason in offer.problems.items()},
         notes=(*notes, *subject.notes),
-        interrupted=stop.is_set(),
+        interrupted=explored.stop.is_set(),
     )
 
 

@@ -34,7 +34,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add.known("--overwrite")
     add_report_options(parser)
     add_common_options(parser)
-    parser.set_defaults(command_name="property")
 
 
 def run(arguments: argparse.Namespace) -> int:
