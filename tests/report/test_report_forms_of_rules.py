@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcptest.commands.suite_reports import RunEnding, _say
+from mcptest.commands.reporting import RunEnding, _say_run
 from mcptest.core.judgement import GateResult
 from mcptest.core.results import RunReport
 from mcptest.core.revision import Revision
@@ -295,7 +295,7 @@ def test_of_many_findings_the_gravest_are_shown() -> None:
 def test_the_verdict_follows_from_the_results(
     capfdbinary: pytest.CaptureFixture[bytes], run: RunReport, failed: bool, verdict: str
 ) -> None:
-    _say(argparse.Namespace(format="agent", json=False), run, RunEnding(), failed=failed)
+    _say_run(argparse.Namespace(format="agent", json=False), run, RunEnding(), failed=failed)
     assert capfdbinary.readouterr().out.decode().startswith(f"{verdict}: ")
 
 

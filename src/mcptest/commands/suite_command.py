@@ -56,7 +56,7 @@ from mcptest.transport.interrupt import Stop, stopping_on_signals
 from mcptest.transport.temporary import live_folders
 
 if TYPE_CHECKING:  # what a run needs only later is imported while its first server starts
-    from mcptest.commands.suite_reports import RunEnding
+    from mcptest.commands.reporting import RunEnding
     from mcptest.suite.lane_blocks import Lanes
 
 Languages = tuple[tuple[str, ServerChoice], ...]
@@ -96,9 +96,9 @@ def run_suites(
     with stopping_on_signals() as stop:
         run = WantedRun(arguments, tests, settings, options, stop, lanes)
         report = carry_out(run)
-        from mcptest.commands.suite_reports import conclude
+        from mcptest.commands.reporting import conclude_run
 
-        return conclude(run, report, baseline, ending, has_problems=bool(loaded.problems))
+        return conclude_run(run, report, baseline, ending, has_problems=bool(loaded.problems))
 
 
 def chosen_tests(arguments: argparse.Namespace) -> tuple[LoadedSuite, list[Test]]:
@@ -169,11 +169,9 @@ def show_list(tests: Sequence[Test], lanes: Sequence[Lanes] = (), *, as_data: bo
     else:
         for name, file, line in places:
             sys.stdout.write(f"{show(f'{file}:{line}', 500)}: {show(name, 300)}\n")
-    return ExitCode.OK if places else nothing_matched()
-
-
-def nothing_matched(why: str = "no test was selected") -> int:
-    sys.stderr.write(f"mcptest: {why}\n")
+    if places:
+        return ExitCode.OK
+    sys.stderr.write("mcptest: no test was selected\n")
     return ExitCode.NOTHING_MATCHED
 
 
@@ -296,7 +294,7 @@ def _import_what_checks() -> None:
 
 def _import_what_reports() -> None:
     """What writes reports and removes fixtures, in the time that the last servers take to leave."""
-    from mcptest.commands import suite_reports  # noqa: F401 - for the end of the run
+    from mcptest.commands import reporting  # noqa: F401 - for the end of the run
 
     if live_folders:
         import shutil  # noqa: F401 - with which they are removed

@@ -9,8 +9,8 @@ import sys
 from msgspec.structs import replace
 
 from mcptest.commands.options import OptionGroup, add_options_of_run, check_share, is_for_a_program
+from mcptest.commands.reporting import RunEnding
 from mcptest.commands.suite_command import run_suites
-from mcptest.commands.suite_reports import RunEnding
 from mcptest.core.errors import UsageError
 from mcptest.core.results import Demand, RunReport
 from mcptest.report import markdown
