@@ -13,10 +13,10 @@ from mcptest.core.errors import McptestError
 from mcptest.core.results import Status, TestResult
 from mcptest.probe.suites.attempt import proof_of_tape
 from mcptest.pytest_plugin import configuration
-from mcptest.pytest_plugin.failure_text import lines_of_proof
+from mcptest.report.evidence import BRIEF, FULL, labelled_once, proof_lines
 from mcptest.report.property import PropertyReport
 from mcptest.session.client import Client
-from mcptest.testing.properties import Player, check_property, why_not
+from mcptest.testing.assertions import Player, check_property, why_not
 from mcptest.testing.serving import Server, served_behind
 
 _NO_SERVER = (
@@ -74,8 +74,11 @@ def add_proof(report: pytest.TestReport, item: pytest.Item) -> None:
             served = served_behind(client)
             proof = proof_of_tape(served.tape, served.masker)
             result = TestResult(item.name, Status.FAIL, proof=proof)
-            text = "\n".join(lines_of_proof(result, full=item.config.get_verbosity() > 0))
-            report.sections.append(("MCP session", text))
+            bounds = FULL if item.config.get_verbosity() > 0 else BRIEF
+            lines = (
+                f"{label:<10}{text}" for label, text in labelled_once(proof_lines(result, bounds))
+            )
+            report.sections.append(("MCP session", "\n".join(lines)))
 
 
 _KEPT = "mcptest-examples"

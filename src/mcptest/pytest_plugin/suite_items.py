@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 from msgspec.structs import replace
 
 from mcptest.commands.command_line import repeat_line
@@ -32,7 +33,7 @@ from mcptest.probe.lanes import (
 from mcptest.probe.suites.settings import Numbered, RunMemory, RunOptions, Settings, skip_reason
 from mcptest.probe.suites.suite_run import FreshJob, Job, JobPlan, SerialJob, SharedJob, group_key
 from mcptest.pytest_plugin import McptestWarning, configuration
-from mcptest.pytest_plugin.failure_text import SuiteTestFailed, failure_repr
+from mcptest.report.evidence import BRIEF, FULL, detail_lines, labelled_once, proof_lines
 from mcptest.report.scorecards import earlier_scorecard
 from mcptest.suite.lane_blocks import Lanes
 from mcptest.suite.load import load_suites
@@ -40,7 +41,48 @@ from mcptest.suite.model import Test
 from mcptest.suite.reading import Place, render
 from mcptest.transport.temporary import temporary_folder
 
-_NAME = 200
+# -- A failure in the words of `mcptest run`, in the form that pytest passes on -------------------
+
+_LABEL = 10
+_NAME = 300
+_REASON = 500
+
+
+class SuiteTestFailed(Exception):  # noqa: N818 - what failed is the test
+    """The test ran, and these of its results are failures."""
+
+    def __init__(self, results: Sequence[TestResult], *, named: bool = False) -> None:
+        """`named`: several results of one item, which are told apart by their names."""
+        super().__init__(results[0].detail)
+        self.results = tuple(results)
+        self.named = named
+
+
+def failure_repr(
+    failed: SuiteTestFailed, path: str, line: int, *, full: bool, brief: bool
+) -> ReprExceptionInfo:
+    """As pytest tells of an exception, so that all reporters and xdist know what to do with it.
+
+    `brief` is --tb=line, where pytest itself writes the only line.
+    """
+    lines: list[str] = []
+    for result in () if brief else failed.results:
+        lines += [show(result.name, _NAME)] if failed.named else []
+        lines += detail_lines(result, FULL if full else BRIEF, all_failures=True)
+        proof = labelled_once(proof_lines(result, FULL if full else BRIEF))
+        lines += (f"{label:<{_LABEL}}{text}" for label, text in proof)
+        lines += [""] if failed.named else []
+    entry = ReprEntryNative([f"{redaction.text(text)}\n" for text in lines])
+    reason = redaction.text(" ".join(" ".join(detail_lines(failed.results[0], BRIEF)).split()))
+    return ReprExceptionInfo(
+        reprcrash=ReprFileLocation(path, line, reason[:_REASON]),
+        reprtraceback=ReprTraceback([entry], None, style="native"),
+    )
+
+
+# -- Suites as pytest has them --------------------------------------------------------------------
+
+_LONGEST_ID = 200
 _MARKS_OF_PYTEST = frozenset({"filterwarnings", "parametrize", "skip", "skipif", "xfail"})
 """A tag of such a name must not change what becomes of a test."""
 
@@ -78,7 +120,7 @@ class SuiteFile(pytest.File):
 
 def _unlike_the_others(name: str, given: Counter[str]) -> str:
     """Tests are chosen by name, so each has one of its own; `::` has a meaning to pytest."""
-    shown = show(name, _NAME).replace("::", ":")
+    shown = show(name, _LONGEST_ID).replace("::", ":")
     given[shown] += 1
     count = given[shown]
     return shown if count == 1 else _unlike_the_others(f"{shown} ({count})", given)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from mcptest.core.errors import McptestError, PeerError
 from mcptest.session.client import Client, Reply
 from mcptest.suite.observed import text_of as text_of_result
-from mcptest.testing.conformity import assert_conforms
-from mcptest.testing.properties import Player, assert_holds, check_property
+from mcptest.testing.assertions import Player, assert_conforms, assert_holds, check_property
 from mcptest.testing.serving import AsyncClient, MalformedAnswer, Server, capture_of
 
 __all__ = [
