@@ -29,7 +29,7 @@ from mcptest.commands.fleet.cluster import (
     judge_for_a_cluster,
     judging_on_cluster,
 )
-from mcptest.commands.fleet.config import FleetServerOrder
+from mcptest.commands.fleet.worker_pool import FleetServerOrder
 from mcptest.core.errors import PeerError, UsageError
 from mcptest.report.fleet import ServerOutcome
 from mcptest.transport.interrupt import Stop

@@ -7,34 +7,33 @@ from pathlib import Path
 import pytest
 
 from mcptest.commands.app import parser_of
-from mcptest.commands.fleet.config import FleetServerOrder, servers_of
-from mcptest.commands.fleet.run import orders_of
+from mcptest.commands.fleet.run import orders_of, servers_of
+from mcptest.commands.fleet.worker_pool import FleetServerOrder
 from mcptest.core.errors import UsageError
 from tests.fleet.configured import DEMO, GONE, write_config
 
 
 def test_servers_come_in_the_order_of_the_file(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"z": DEMO, "a": {"url": "http://127.0.0.1:1/mcp"}, "m": GONE})
-    assert [one.name for one in servers_of(config)] == ["z", "a", "m"]
+    assert list(servers_of(config)) == ["z", "a", "m"]
 
 
 def test_a_disabled_entry_has_no_target_unless_it_is_named(tmp_path: Path) -> None:
     config = write_config(
         tmp_path, {"on": DEMO, "off": {**DEMO, "disabled": True}, "out": {**DEMO, "enabled": False}}
     )
-    assert [one.target is None for one in servers_of(config)] == [False, True, True]
-    (named,) = servers_of(config, ["off"])
-    assert named.target is not None
+    assert [target is None for target in servers_of(config).values()] == [False, True, True]
+    assert servers_of(config, ["off"])["off"] is not None
 
 
 def test_a_disabled_entry_need_not_be_sound(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"off": {"disabled": True, "command": 7}})
-    assert servers_of(config)[0].target is None
+    assert servers_of(config)["off"] is None
 
 
 def test_a_server_called_demo_is_the_one_of_the_file(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"demo": GONE})
-    target = servers_of(config)[0].target
+    target = servers_of(config)["demo"]
     assert target is not None
     assert target.command == ("/nonexistent/server",)
 
@@ -67,7 +66,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         servers_of(config)
     assert "mcpServers.a is not" in caught.value.message
     assert "mcpServers.c has neither" in caught.value.message
-    assert [one.name for one in servers_of(config, ["b"])] == ["b"]
+    assert list(servers_of(config, ["b"])) == ["b"]
 
 
 def test_the_form_of_another_client_is_recognised(tmp_path: Path) -> None:

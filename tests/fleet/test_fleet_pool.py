@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 from mcptest.commands.fleet import worker, worker_pool
-from mcptest.commands.fleet.config import FleetServerOrder, Found
 from mcptest.commands.fleet.worker_pool import (
+    FleetServerOrder,
+    Found,
     WorkerFinished,
     WorkerProgress,
     encoded,

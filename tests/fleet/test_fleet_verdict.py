@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from mcptest.commands.fleet.config import OfferedNames
 from mcptest.commands.fleet.run import exit_code_of, hazards_among, notes_on
 from mcptest.commands.fleet.worker import names_of, with_outcome
+from mcptest.commands.fleet.worker_pool import OfferedNames
 from mcptest.core.errors import ExitCode
 from mcptest.report.audit import AuditedTool, AuditReport, Health
 from mcptest.report.compliance.compliance_report import ComplianceReport

@@ -22,8 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
-from mcptest.commands.fleet.config import FleetServerOrder, Found
-from mcptest.commands.fleet.worker_pool import encoded, judge_in_process
+from mcptest.commands.fleet.worker_pool import FleetServerOrder, Found, encoded, judge_in_process
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import Deadline
 from mcptest.core.safe_text import show

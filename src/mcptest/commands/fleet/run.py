@@ -17,14 +17,13 @@ from msgspec.structs import replace
 from mcptest.commands.command_line import options_again
 from mcptest.commands.fleet.cli import AUDIT_TIMEOUT, TIMEOUT
 from mcptest.commands.fleet.cluster import judging_on_cluster
-from mcptest.commands.fleet.config import (
-    ConfiguredServer,
+from mcptest.commands.fleet.worker_pool import (
     FleetServerOrder,
     Found,
     OfferedNames,
-    servers_of,
+    Tell,
+    judging_here,
 )
-from mcptest.commands.fleet.worker_pool import Tell, judging_here
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     USUAL_STARTUP,
@@ -43,10 +42,17 @@ from mcptest.report.fleet import FleetReport, FleetServer, ServerOutcome
 from mcptest.report.terminal import duration as spent
 from mcptest.rules.composition import COMPOSITION_RULES, Hazard, Offered, compose
 from mcptest.rules.judge import JudgedSession
-from mcptest.session.server_spec import DEFAULT_CONFIG
+from mcptest.session.server_spec import (
+    DEFAULT_CONFIG,
+    ServerWords,
+    configured_target,
+    no_such_server,
+    servers_in,
+)
 from mcptest.suite.starters import FileNames
 from mcptest.transport.files import claim_folder
 from mcptest.transport.interrupt import stopping_on_signals
+from mcptest.transport.target import Target
 
 _NAMED = 8
 _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
@@ -95,7 +101,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def orders_of(
-    arguments: argparse.Namespace, config: Path, servers: Sequence[ConfiguredServer]
+    arguments: argparse.Namespace, config: Path, servers: Mapping[str, Target | None]
 ) -> Iterator[FleetServerOrder]:
     """What is to be judged and how."""
     revision = wanted_revision(arguments.spec_version)
@@ -114,19 +120,19 @@ def orders_of(
         "min_score": arguments.fail_under,
     }
     names = FileNames()
-    for server in servers:
-        if server.target is None:
+    for server, target in servers.items():
+        if target is None:
             continue
         folder = ""
         if arguments.save_capture is not None:
-            name = names.name_for(server.name).removesuffix(".yaml")
+            name = names.name_for(server).removesuffix(".yaml")
             folder = str(arguments.save_capture.absolute() / name)
         # A command that holds no secret: they stay in the file.
-        named = ("--mcp-config", str(config), "--server", server.name)
+        named = ("--mcp-config", str(config), "--server", server)
         words = shlex.join((*named, *repeated))
         yield FleetServerOrder(
-            name=server.name,
-            target=server.target,
+            name=server,
+            target=target,
             captures=folder,
             repeat_compliance=f"mcptest compliance run {words}",
             repeat_audit=f"mcptest audit {words}",
@@ -169,6 +175,43 @@ def _progress(
         yield doing, done
 
 
+# -- The servers of a client configuration -------------------------------------------------------
+
+_TOLD = 20
+
+
+def servers_of(
+    path: Path, wanted: Sequence[str] = (), *, clean_env: bool = False
+) -> dict[str, Target | None]:
+    """The servers in the order of the file; of those, the wanted. UsageError with the place.
+
+    One that is disabled has no target, and is not to be judged.
+    """
+    entries = servers_in(path)
+    for name in wanted:
+        if name not in entries:
+            raise no_such_server(name, entries, path)
+    servers: dict[str, Target | None] = {}
+    wrong: list[str] = []
+    words = ServerWords(clean_env=clean_env)
+    for name in [name for name in entries if not wanted or name in wanted]:
+        entry = entries[name]
+        switches = entry if isinstance(entry, dict) else {}
+        is_off = switches.get("disabled") is True or switches.get("enabled") is False
+        try:
+            is_left_out = is_off and name not in wanted
+            servers[name] = None if is_left_out else configured_target(name, entry, path, words)
+        except UsageError as error:
+            wrong.append(error.message)
+    if wrong:
+        more = f"\n  and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
+        raise UsageError(
+            "\n  ".join(wrong[:_TOLD]) + more,
+            hint="fix it, or name the servers to judge with --server NAME",
+        )
+    return servers
+
+
 # -- telling ---------------------------------------------------------------------------------------
 
 
@@ -185,7 +228,7 @@ def _report(arguments: argparse.Namespace, report: FleetReport) -> int:
 
 
 def _rows(
-    servers: Sequence[ConfiguredServer],
+    servers: Mapping[str, Target | None],
     orders: Sequence[FleetServerOrder],
     results: Iterable[tuple[int, Found]],
     tell: Callable[[FleetServer], None],
@@ -193,7 +236,7 @@ def _rows(
     """Every server, in the order of the configuration, whatever came first; what each offers."""
     off = (ServerOutcome.DISABLED, "disabled in the configuration")
     untold = (ServerOutcome.NOT_JUDGED, "nothing was found")
-    told = {one.name: off if one.target is None else untold for one in servers}
+    told = {name: untold if target else off for name, target in servers.items()}
     rows = {name: FleetServer(name, *why) for name, why in told.items()}
     offers: dict[str, OfferedNames | None] = {}
     for number, found in results:

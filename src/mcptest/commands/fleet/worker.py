@@ -18,8 +18,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.fleet.config import FleetServerOrder, Found, OfferedNames
-from mcptest.commands.fleet.worker_pool import WorkerFinished, WorkerProgress, encoded
+from mcptest.commands.fleet.worker_pool import (
+    FleetServerOrder,
+    Found,
+    OfferedNames,
+    WorkerFinished,
+    WorkerProgress,
+    encoded,
+)
 from mcptest.core.errors import ExitCode, McptestError, PeerError
 from mcptest.core.judgement import Event, RuleJudged
 from mcptest.core.limits import time_to_end

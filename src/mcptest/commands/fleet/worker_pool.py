@@ -21,17 +21,70 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.fleet.config import FleetServerOrder, Found
 from mcptest.core.limits import Deadline
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.report.codec import plain_json
-from mcptest.report.fleet import ServerOutcome
+from mcptest.report.fleet import FleetServer, ServerOutcome
 from mcptest.transport.descendants import become_subreaper, look_at, tree_of
 from mcptest.transport.interrupt import Stop, kill_all, kill_living
 from mcptest.transport.lifeline import MARKER
 from mcptest.transport.recorder import finish_captures
+from mcptest.transport.target import Target
 from mcptest.wire.lines import Line, LineReader, LineTooLong
+
+# -- One server to be judged: as it is told to whoever does it, and what comes back --------------
+
+
+class FleetServerOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a process on another machine needs to know. It holds secrets."""
+
+    name: str
+    target: Target
+    revision: str = ""
+    """Empty: the newest that the server speaks."""
+    timeout: float = 30.0
+    """For each request of judging."""
+    audit_timeout: float = 15.0
+    """For each call of the audit."""
+    startup: float = 30.0
+    limit: float = 300.0
+    """For everything that is asked of this server."""
+    until: float = 0.0
+    """When that is over, on the monotonic clock of the machine that judges it."""
+    strict: bool = False
+    min_grade: str = ""
+    min_score: int | None = None
+    captures: str = ""
+    """A folder, if what goes over the wire is to be kept."""
+    repeat_compliance: str = ""
+    repeat_audit: str = ""
+
+    def __repr__(self) -> str:
+        """Without secrets: others may write our arguments into their logs."""
+        return f"FleetServerOrder({self.name!r})"
+
+
+class OfferedNames(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a server lists, by name: where two list the same, a client can't tell them apart."""
+
+    tools: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    left_out: int = 0
+    """Names that are too long or too many to be compared."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What came of one server: as it comes back from wherever it was judged, without secrets."""
+
+    server: FleetServer
+    offered: OfferedNames | None = None
+
+    @classmethod
+    def nothing(cls, name: str, outcome: ServerOutcome, reason: str) -> Found:
+        return cls(FleetServer(name, outcome, reason))
+
 
 # -- What a process that judges one server and the one that started it say to each other ---------
 
