@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from mcptest.commands.mcp.roots import MAX_BYTES, MAX_FILES, Allowed, allowed_of
+from mcptest.commands.mcp.run import Toolbox, read_offers, tools_for
 from mcptest.commands.mcp.tool_commands import (
     DEFAULT_LIMIT,
     MAX_CHILDREN,
@@ -14,7 +15,6 @@ from mcptest.commands.mcp.tool_commands import (
     MAX_REPORT,
     CommandProcesses,
 )
-from mcptest.commands.mcp.toolbox import Toolbox, read_offers, tools_for
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands" / "mcp.md").read_text()
 WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.commands.fuzz.calls import Pace
+from mcptest.commands.fuzz.fuzzer import Pace
 
 
 def test_silence_is_borne_longer_with_a_tool_that_was_seen_to_be_slow() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mcptest.commands.watch.run import Ledger
 from mcptest.commands.watch.view import Flip, WatchTotals
-from mcptest.commands.watch.watch_loop import Ledger
 from mcptest.core.results import Proof, RunReport, Status
 from mcptest.core.results import TestResult as Result
 from mcptest.suite.model import Test as Case

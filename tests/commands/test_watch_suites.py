@@ -10,7 +10,7 @@ import pytest
 
 from mcptest.commands.watch import watch_loop as warm_suites
 from mcptest.commands.watch.file_events import fixture_place, source_place
-from mcptest.commands.watch.watch_loop import Sources, WarmSuites, Wish, affected, uses_fixture
+from mcptest.commands.watch.run import Sources, WarmSuites, Wish, affected, uses_fixture
 from mcptest.probe.suites.settings import ServerChoice, identity
 from mcptest.suite.load import LoadedSuite, load_suites
 

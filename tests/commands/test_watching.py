@@ -12,8 +12,7 @@ import pytest
 
 from mcptest.commands.watch import watch_loop as watching
 from mcptest.commands.watch.file_events import source_place
-from mcptest.commands.watch.view import Flip, Keys, WatchTotals
-from mcptest.commands.watch.watch_loop import (
+from mcptest.commands.watch.run import (
     Sources,
     Tell,
     WarmSuites,
@@ -21,6 +20,7 @@ from mcptest.commands.watch.watch_loop import (
     WatchPlan,
     WatchSetup,
 )
+from mcptest.commands.watch.view import Flip, Keys, WatchTotals
 from mcptest.core.errors import UsageError
 from mcptest.core.results import RunReport, Status
 from mcptest.core.results import TestResult as Result

@@ -34,7 +34,7 @@ UNMASKED = {
     "mcptest.commands.fleet.worker_pool": "speaks to a process of ours",
     "mcptest.commands.fleet.worker": "speaks to the process that started it, which masks it",
     "mcptest.probe.suites.server_start": "a copy of the user's own folder, gone after the run",
-    "mcptest.commands.watch.watch_loop": "wakes itself up",
+    "mcptest.commands.watch.run": "wakes itself up",
     "mcptest.transport.lifeline": "tells a process of ours which servers are running",
     "mcptest.transport.proxy.http_proxy": "wakes itself up",
     "mcptest.transport.proxy.pipes": "passes bytes on as they are, and opens /dev/null",

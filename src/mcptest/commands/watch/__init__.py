@@ -1,5 +1,5 @@
 """`mcptest watch`: rerun what changed, and show which outcomes flipped.
 
-`file_events` tells of changes, `watch_loop` reruns the tests that they concern, and
+`file_events` tells of changes, `run` reruns the tests that they concern, and
 `view` draws the screen.
 """
