@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +18,9 @@ from mcptest.core.errors import UsageError
 from mcptest.core.limits import Deadline, parse_duration, time_to_end
 from mcptest.core.revision import Revision, parse_revision
 from mcptest.core.safe_text import show
-from mcptest.session.server_spec import ServerWords, given_twice
+from mcptest.session.server_spec import ServerWords, given_twice, target_of
 from mcptest.transport.files import read_input
+from mcptest.transport.target import Target
 
 FORMATS = ("text", "json", "agent", "tap")
 """What can stand on stdout."""
@@ -33,15 +35,8 @@ _MOST_JOBS = 1_000
 
 _KNOWN: Final[dict[str, tuple[Any, ...]]] = {
     "--tool": ("NAME", "test only this tool (repeatable)"),
-    "--allow-tool": (
-        "NAME",
-        "call this tool even if it is not marked readOnlyHint (repeatable)",
-    ),
-    "--allow-writes": (
-        "",
-        "call tools not marked readOnlyHint, too",
-        {"was": "--include-writes"},
-    ),
+    "--allow-tool": ("NAME", "call this tool even if it is not marked readOnlyHint (repeatable)"),
+    "--allow-writes": ("", "call tools not marked readOnlyHint, too", {"was": "--include-writes"}),
     "--map": (
         "NAME=YOURS",
         "use your tool, prompt or resource for this fixture (repeatable)",
@@ -341,6 +336,12 @@ def add_suite_reports(parser: argparse.ArgumentParser) -> None:
 # -- What the words mean -------------------------------------------------------------------------
 
 
+def check_grade(grade: str | None) -> None:
+    """UsageError for a `--min-grade` that is not one."""
+    if grade is not None and not re.fullmatch(r"A\+|[A-D][+-]?|F", grade):
+        raise UsageError(f"--min-grade takes A+ to F, not {show(grade, 20)!r}")
+
+
 def is_for_a_program(arguments: argparse.Namespace) -> bool:
     """stdout holds one report, and nothing beside it."""
     return bool(getattr(arguments, "json", False) or getattr(arguments, "format", "text") != "text")
@@ -382,6 +383,11 @@ def server_words(arguments: argparse.Namespace) -> ServerWords:
         clean_env=arguments.clean_env,
         config=arguments.mcp_config,
     )
+
+
+def named_target(arguments: argparse.Namespace) -> Target:
+    """The server that the options name. UsageError when they can't be understood."""
+    return target_of(server_words(arguments))
 
 
 def given_headers(arguments: argparse.Namespace) -> dict[str, str]:

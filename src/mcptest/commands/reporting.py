@@ -139,7 +139,6 @@ def conclude(
     *,
     repeat: Callable[[], str] = str,
     in_step_summary: bool = False,
-    since: str = "",
     nothing: str = "",
     saved: Saved | None = None,
     page: Callable[[], bytes] | None = None,
@@ -149,13 +148,13 @@ def conclude(
     """Print the report and write the files; gives the exit code.
 
     `repeat` gives the command for a failure that names none; `in_step_summary` adds the markdown to
-    the summary that GitHub Actions shows of a step; `since` is when the command began, for a report
-    that does not say; `nothing` is said where there was nothing to look at; `page` makes the page,
-    where the command knows which captures are its own; `lost` says what else could not be written;
-    `shown` are further words for the text, where options of the command change it.
+    the summary that GitHub Actions shows of a step; `nothing` is said where there was nothing to
+    look at; `page` makes the page, where the command knows which captures are its own; `lost` says
+    what else could not be written; `shown` are further words for the text, where options of the
+    command change it.
     """
     report = stamped(report)
-    page = page or partial(_as_html, arguments, report, since)
+    page = page or partial(_as_html, arguments, report)
     unwritten = [*lost, *write_files(arguments, report, page)]
     if in_step_summary:
         unwritten += append_to_step_summary(report.as_markdown())
@@ -206,11 +205,11 @@ def _say_text(arguments: argparse.Namespace, report: Report, **shown: bool) -> N
         say(sys.stdout, line + "\n")
 
 
-def _as_html(arguments: argparse.Namespace, report: Report, since: str) -> bytes:
+def _as_html(arguments: argparse.Namespace, report: Report) -> bytes:
     from mcptest.report.html.building import page_of
 
     folders = (getattr(arguments, "save_capture", None), getattr(arguments, "output", None))
-    captures = captures_since(since or report.as_run().started, *folders)
+    captures = captures_since(report.as_run().started, *folders)
     # What was sent on purpose is not to be held against a client.
     gentle = arguments.command_name not in ("fuzz", "property", "fleet", "doctor")
     name = f"mcptest {arguments.command_name}"

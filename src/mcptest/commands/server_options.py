@@ -16,14 +16,13 @@ from mcptest.commands.command_line import options_again, repeat_line, server_opt
 from mcptest.commands.options import (
     duration,
     limit_of,
-    server_words,
+    named_target,
     startup_of,
     wanted_revision,
 )
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.session.connection import Stopped
-from mcptest.session.server_spec import target_of
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 from mcptest.transport.target import Target
 
@@ -90,7 +89,7 @@ def exploring(arguments: argparse.Namespace, answers: Answers | None = None) -> 
         contextlib.ExitStack() as lent,
     ):
         source = checked_fixture(arguments.fixture)
-        named = target = target_of(server_words(arguments))
+        named = target = named_target(arguments)
         folder = None
         if source is not None:
             copy = isolate_fixture(source)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,10 +17,11 @@ from msgspec.structs import replace
 from mcptest.commands.command_line import options_again, repeat_line, server_options
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
+    check_grade,
     duration,
     limit_of,
+    named_target,
     pairs,
-    server_words,
     startup_of,
     wanted_revision,
 )
@@ -73,7 +73,6 @@ from mcptest.rules.corpus.known_failures import (
 from mcptest.rules.corpus.probes import known_fixtures
 from mcptest.rules.grading import exit_code_for, min_grade_gate
 from mcptest.session.connection import Stopped
-from mcptest.session.server_spec import target_of
 from mcptest.suite.compliance_block import ComplianceBlock
 from mcptest.suite.lane_blocks import Lanes
 from mcptest.suite.load import load_suites
@@ -82,7 +81,6 @@ from mcptest.suite.reading import render as render_problem
 from mcptest.transport.files import replace_file
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 
-_LETTER = re.compile(r"A\+|[A-D][+-]?|F")
 _INTERRUPTED = "interrupted: the report is incomplete"
 
 
@@ -187,8 +185,7 @@ def check(arguments: argparse.Namespace) -> None:
         )
     if arguments.update_baseline and arguments.baseline is None:
         raise UsageError("--update-baseline requires --baseline")
-    if arguments.min_grade is not None and not _LETTER.fullmatch(arguments.min_grade):
-        raise UsageError(f"--min-grade takes A+ to F, not {show(arguments.min_grade, 20)!r}")
+    check_grade(arguments.min_grade)
     for option in ("min_grade", "save_scorecard") if arguments.rule else ():
         if getattr(arguments, option):
             word = option.replace("_", "-")
@@ -267,7 +264,7 @@ def case_of(arguments: argparse.Namespace, corpora: Path | None) -> ComplianceCa
     version = arguments.spec_version
     revision = None if version == _ALL else wanted_revision(version)
     check_rules(arguments.rule, revision, corpora)
-    server = SuiteServer(target_of(server_words(arguments)), revision)
+    server = SuiteServer(named_target(arguments), revision)
     return _case(arguments, corpora, ComplianceBlock(), server)
 
 

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -23,8 +23,8 @@ from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     duration,
     env_of,
+    named_target,
     pairs,
-    server_words,
     startup_of,
     wanted_jobs,
     wanted_revision,
@@ -68,7 +68,7 @@ from mcptest.rules.expected_failures import (
     requirement_set,
 )
 from mcptest.session.meeting import ASKED_FOR
-from mcptest.session.server_spec import given_twice, target_of
+from mcptest.session.server_spec import given_twice
 from mcptest.transport.files import replace_file
 from mcptest.transport.interrupt import stopping_on_signals
 from mcptest.transport.target import Target
@@ -249,7 +249,7 @@ def test_server(arguments: argparse.Namespace) -> int:
         if arguments.server is not None:
             raise given_twice()
         arguments.server = arguments.url
-    target = target_of(server_words(arguments))
+    target = named_target(arguments)
     revision, because = _server_revision(arguments, target)
     chosen, scored, notes = _chosen(arguments, Side.SERVER, revision, target.way)
     names = [one.name for one in chosen]
@@ -327,17 +327,6 @@ def _server_repeat(arguments: argparse.Namespace, revision: Revision) -> str:
 # -- Running and reporting -----------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _captures(arguments: argparse.Namespace, kept: Path | None) -> Iterator[Path | None]:
-    """Where captures are written while they are needed: where they are kept, or, until they are
-    copied or shown, in a folder that goes; nowhere if nobody asked."""
-    if kept is not None or (arguments.output is None and arguments.html is None):
-        yield kept
-        return
-    with temporary_folder() as folder:
-        yield folder
-
-
 def _put_through(
     arguments: argparse.Namespace,
     run: Callable[[Path | None, Tell, Callable[[], bool]], list[ScenarioResult]],
@@ -350,17 +339,20 @@ def _put_through(
     if listed is not None:
         expected = load_expected_failures(listed, known_checks())
     began = time.monotonic()
-    with stopping_on_signals() as stop, _captures(arguments, captures) as folder:
-        with scenario_progress(arguments, total) as tell:
-            results = run(folder, tell, stop.is_set)
-        report = conformance_report(
-            results=results,
-            began=began,
-            expected=expected,
-            interrupted=stop.is_set(),
-            fail_on_warning=arguments.warnings,
-            **facts,
-        )
+    with stopping_on_signals() as stop, contextlib.ExitStack() as lent:
+        if captures is None and (arguments.output is not None or arguments.html is not None):
+            captures = lent.enter_context(temporary_folder())  # until they are copied or shown
+        with live_progress(arguments, total) as progress:
+
+            def tell(result: ScenarioResult) -> None:
+                bad = (one.message for one in result.checks if one.status is CheckStatus.FAILURE)
+                reason = result.cause or next(bad, "")
+                name = f"{result.scenario} {result.revision}"
+                progress.finish(name, name, failed=result.failed, reason=reason)
+
+            results = run(captures, tell, stop.is_set)
+        facts |= {"expected": expected, "interrupted": stop.is_set()}
+        report = conformance_report(arguments, results=results, began=began, **facts)
         return publish(arguments, report, captures_lent=arguments.output is None)
 
 
@@ -378,21 +370,8 @@ def known_checks() -> Known:
     }
 
 
-@contextlib.contextmanager
-def scenario_progress(arguments: argparse.Namespace, total: int) -> Iterator[Tell]:
-    """How far it has come, on stderr for a person who is looking."""
-    with live_progress(arguments, total) as progress:
-
-        def tell(result: ScenarioResult) -> None:
-            failed = (one.message for one in result.checks if one.status is CheckStatus.FAILURE)
-            reason = result.cause or next(failed, "")
-            name = f"{result.scenario} {result.revision}"
-            progress.finish(name, name, failed=result.failed, reason=reason)
-
-        yield tell
-
-
 def conformance_report(
+    arguments: argparse.Namespace,
     side: Side,
     results: Sequence[ScenarioResult],
     *,
@@ -401,15 +380,16 @@ def conformance_report(
     scored: Sequence[str] = (),
     notes: Sequence[str] = (),
     problems: Sequence[str] = (),
-    fail_on_warning: bool | None = None,
     **facts: Any,
 ) -> ConformanceReport:
     """`began` is a time of the monotonic clock; `facts` are what the report says besides.
-    `fail_on_warning` None: as the official suite has it. It lets warnings fail a client, but no
-    server, and nothing when a requirement set is what counts."""
+
+    Where the options say nothing of warnings, it is as the official suite has it: they fail a
+    client, but no server, and nothing when a requirement set is what counts.
+    """
     warnings_fail: Literal["none", "own", "all"] = "none"
-    if fail_on_warning is not None:
-        warnings_fail = "all" if fail_on_warning else "none"
+    if arguments.warnings is not None:
+        warnings_fail = "all" if arguments.warnings else "none"
     elif side is Side.CLIENT and not scored:
         warnings_fail = "own"
     counted = [one for one in results if not scored or one.scenario in scored]
@@ -627,11 +607,5 @@ def judge_again(arguments: argparse.Namespace) -> int:
         claims=claims_of(arguments.claims),
     )
     subject = ", ".join(str(one) for one in arguments.capture)
-    report = conformance_report(
-        Side.CLIENT,
-        [result],
-        began=began,
-        fail_on_warning=arguments.warnings,
-        subject=subject,
-    )
+    report = conformance_report(arguments, Side.CLIENT, [result], began=began, subject=subject)
     return publish(arguments, report)

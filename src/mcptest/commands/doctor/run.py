@@ -6,22 +6,21 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from mcptest import __version__
 from mcptest.commands.doctor.examination import Examination, kept_apart
 from mcptest.commands.doctor.migration_probes import PROBES
 from mcptest.commands.live_display import live_progress
-from mcptest.commands.options import duration, limit_of, server_words, startup_of, wanted_revision
+from mcptest.commands.options import duration, limit_of, named_target, startup_of, wanted_revision
 from mcptest.commands.reporting import captures_for_html, conclude
 from mcptest.commands.server_options import ending_for_people, out_of_time, repeat_command
 from mcptest.core.errors import ErrorKind, ExitCode, PeerError, UsageError
 from mcptest.core.judgement import Evidence
+from mcptest.core.results import made_since
 from mcptest.core.revision import NEWEST_HANDSHAKE, TIMELINE, Era, Revision, parse_revision
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import EVERYTHING, Conversation
@@ -39,7 +38,6 @@ from mcptest.rules.corpus.reader import corpus_of
 from mcptest.rules.corpus.version_diff import VersionDiff, diff_versions
 from mcptest.rules.migration import MigrationItem, items_between
 from mcptest.session.connection import Stopped
-from mcptest.session.server_spec import target_of
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 
 
@@ -48,7 +46,6 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     # --spec-version names the revision to speak, which is where the server comes from.
     spoken = arguments.older if arguments.older != "auto" else arguments.spec_version
     older = wanted_revision(spoken)
-    begun = datetime.now(UTC).isoformat(timespec="seconds")
     # Until the reports are written: a signal must not cost them.
     with captures_for_html(arguments), stopping_on_signals() as stop:
         stop.limit = limit_of(arguments)
@@ -61,9 +58,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
             report = replace(report, notes=(*notes, f"{out_of_time(arguments)}: {left}"))
         if stop.is_set():
             sys.stderr.write("mcptest: interrupted\n")
-        again = partial(repeat_command, arguments, "to")
-        report = replace(report, started=begun)
-        code = conclude(arguments, report, repeat=again, since=begun)
+        code = conclude(arguments, report, repeat=partial(repeat_command, arguments, "to"))
         return ExitCode.INTERRUPTED if stop.is_set() else code
 
 
@@ -71,7 +66,7 @@ def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
     return Order(
         timeout=duration(arguments.timeout, "--timeout"),
         startup=startup_of(arguments),
-        target=target_of(server_words(arguments)),
+        target=named_target(arguments),
         allow_tools=tuple(arguments.allow_tool),
         captures=arguments.save_capture,
         should_stop=stop.is_over,
@@ -231,10 +226,9 @@ def _report(
             name=mask(show(str(info.get("name") or ""), 80)),
             version=mask(show(str(info.get("version") or ""), 40)),
         ),
-        tool=f"mcptest {__version__}",
         revision_reason=mask(site.reason),
         requests=examination.requests,
-        duration_ms=round((time.monotonic() - begun) * 1000),
+        **made_since(begun),
         unreached=unreached,
         unanswered=tuple(sorted(examination.unanswered | unlisted)),
         notes=tuple(mask(one) for one in (*move.notes, *examination.notes)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import sys
 import time
@@ -27,6 +26,7 @@ from mcptest.commands.fleet.worker_pool import (
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     USUAL_STARTUP,
+    check_grade,
     check_share,
     duration,
     is_for_a_program,
@@ -55,7 +55,6 @@ from mcptest.transport.interrupt import stopping_on_signals
 from mcptest.transport.target import Target
 
 _NAMED = 8
-_LETTER = re.compile(r"A\+|[A-D][+-]?|F")
 
 
 def run_fleet(arguments: argparse.Namespace) -> int:
@@ -92,8 +91,7 @@ def run_fleet(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     check_share(arguments.fail_under)
-    if arguments.min_grade and not _LETTER.fullmatch(arguments.min_grade):
-        raise UsageError(f"--min-grade takes A+ to F, not {show(arguments.min_grade, 20)!r}")
+    check_grade(arguments.min_grade or None)
     if arguments.save_capture is not None and arguments.scheduler:
         raise UsageError(
             "--save-capture does not work with --scheduler: captures stay on the workers"

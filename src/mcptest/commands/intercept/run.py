@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.options import duration, server_words
+from mcptest.commands.options import duration, named_target
 from mcptest.commands.reporting import (
     code_with_reports,
     say_unwritten,
@@ -34,7 +34,6 @@ from mcptest.probe.suites.settings import skip_reason
 from mcptest.report import run_results
 from mcptest.report.html.building import page_of
 from mcptest.report.terminal import Style, columns, counted, say
-from mcptest.session.server_spec import target_of
 from mcptest.suite.expectations import check_trajectory
 from mcptest.suite.lane_blocks import InvariantsBlock
 from mcptest.suite.load import load_suites
@@ -47,7 +46,7 @@ from mcptest.wire.json_text import UNREAD, has_too_many_values
 
 
 def run_intercept(arguments: argparse.Namespace) -> int:
-    target = target_of(server_words(arguments))
+    target = named_target(arguments)
     endless = arguments.max_time in {"0", "0s"}
     limit = None if endless else duration(arguments.max_time, "--max-time")
     patience = None if limit is None else limit - time_to_end(limit)

@@ -10,7 +10,7 @@ from pathlib import Path
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     duration,
-    server_words,
+    named_target,
     startup_of,
     wanted_jobs,
     wanted_revision,
@@ -33,7 +33,6 @@ from mcptest.probe.properties.search import keep_nothing_here
 from mcptest.probe.starter_suites import written_server
 from mcptest.probe.suites.settings import cores
 from mcptest.report.property import PropertyReport
-from mcptest.session.server_spec import target_of
 from mcptest.transport.files import claim_folder
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 from mcptest.transport.target import Target
@@ -48,7 +47,7 @@ def run_property(arguments: argparse.Namespace) -> int:
             sys.stdout.write(f"{one.name:<{width}}  {one.about}\n")
         return ExitCode.OK
     _check(arguments)
-    target = target_of(server_words(arguments))
+    target = named_target(arguments)
     with captures_for_html(arguments):
         with stopping_on_signals() as stop, ending_for_people(arguments, stop):
             report = _try_properties(arguments, target, stop)

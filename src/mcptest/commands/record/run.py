@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mcptest.commands.options import duration, server_words, startup_of, wanted_revision
+from mcptest.commands.options import duration, named_target, startup_of, wanted_revision
 from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
@@ -23,7 +23,6 @@ from mcptest.probe.tour import (
 )
 from mcptest.report.terminal import Style, why_revision
 from mcptest.session.live import LiveSession
-from mcptest.session.server_spec import target_of
 from mcptest.session.tape import Tape
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target
@@ -31,7 +30,7 @@ from mcptest.wire.json_text import json_value
 
 
 def run_record(arguments: argparse.Namespace) -> int:
-    target = target_of(server_words(arguments))
+    target = named_target(arguments)
     try:
         if arguments.proxy:
             from mcptest.probe.proxied_session import Passage, record_proxied  # most record a tour
