@@ -365,19 +365,16 @@ def resources(offers: Offers) -> tuple[Resource, ...]:
     return (*fixed, *map(schema, NAMES))
 
 
-def templates() -> tuple[Template, ...]:
-    return (
-        Template(
-            RULES,
-            "",
-            "rule",
-            "Page of a rule",
-            "What one rule requires, why, and what counts as a violation.",
-            knowledge.page_of,
-            lambda: tuple(knowledge.titles()),
-            variable="id",
-        ),
-    )
+_RULE_PAGES = Template(
+    RULES,
+    "",
+    "rule",
+    "Page of a rule",
+    "What one rule requires, why, and what counts as a violation.",
+    knowledge.page_of,
+    lambda: tuple(knowledge.titles()),
+    variable="id",
+)
 
 
 def _write_a_suite(world: World, arguments: dict[str, str]) -> list[Obj]:
@@ -438,7 +435,7 @@ class AgentContent(Content):
             tools_for(allowed, Toolbox(allowed, self._children), offers),
             tuple(declared_prompt(words, name, messages=say) for name, say in _SAYING.items()),
             resources(offers),
-            templates(),
+            (_RULE_PAGES,),
         )
 
     def close(self) -> None:

@@ -102,11 +102,6 @@ class WorkFolder:
             return b""
 
 
-def interpreter() -> list[str]:
-    """Our own Python. With -P no module of the folder that it runs in takes the place of ours."""
-    return [sys.executable, "-P"]
-
-
 def environment_for(server: AllowedServer | None, place: WorkFolder) -> dict[str, str]:
     """What a command sees: no secret of ours, but what its server's configuration refers to.
 
@@ -345,7 +340,8 @@ def await_command(
     """Run one command to its end. Whoever closes this generator ends the command."""
     ours = [*order.for_us, *([f"--json-file={REPORT}"] if order.keeps_report else [])]
     ours += place.place_server(order.server) if order.server is not None else []
-    words = [*interpreter(), "-m", order.module, *order.words, *ours]
+    # With -P no module of the folder that it runs in takes the place of ours.
+    words = [sys.executable, "-P", "-m", order.module, *order.words, *ours]
     environment = environment_for(order.server, place)
     child = children.start(call.world.loop, words, place.folder, environment)
     what = "the check of the suite"
