@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -12,6 +15,7 @@ from mcptest.probe.conformance import scenario_catalogue
 from mcptest.probe.conformance.scenario import Scenario
 from mcptest.probe.conformance.scenario_catalogue import (
     ScenarioFile,
+    judge_of,
     put_together,
     scenario_file,
 )
@@ -32,30 +36,54 @@ scenarios:
   description: One.
   revisions: ['2025-11-25']
   suites: []
+  script: act
   checks: [{id: first, description: something}]
 """
 
 
 def read(text: str) -> dict[str, Scenario[Any]]:
-    file = msgspec.yaml.decode(text, type=ScenarioFile)
-    judges, scripts = [{"first": lambda seen: None}], [{"one": lambda: None}]
-    return put_together(file, judges, scripts, lambda entry: entry)
+    subject = ModuleType("subject")
+    subject.__dict__.update(first=lambda seen: None, act=lambda: None)
+    return put_together(msgspec.yaml.decode(text, type=ScenarioFile), [subject])
+
+
+def names_in(file: str) -> set[str]:
+    """Whatever acts or judges for the scenarios of a file."""
+    read = scenario_file(file)
+    written = [one for entry in read.scenarios for one in entry["checks"]]
+    checks = [*read.checks, *(one for one in written if not isinstance(one, str))]
+    named = [one.get("judge") or judge_of(one["id"]) for one in checks]
+    named += [one["script"] for one in read.scenarios if "script" in one]
+    return {one if isinstance(one, str) else next(iter(one)) for one in named}
+
+
+def defined_in(subject: ModuleType) -> list[str]:
+    """The public functions of a module, and what one of its functions has made."""
+    assert subject.__file__ is not None
+    body = ast.parse(Path(subject.__file__).read_text()).body
+    made = [
+        target.id
+        for one in body
+        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)
+        for target in one.targets
+        if isinstance(target, ast.Name) and target.id.islower()
+    ]
+    names = [*(one.name for one in body if isinstance(one, ast.FunctionDef)), *made]
+    return [one for one in names if not one.startswith("_")]
 
 
 @pytest.mark.parametrize("file", SUBJECTS)
 def test_every_script_and_judge_is_used_by_a_scenario(file: str) -> None:
-    read = scenario_file(file)
-    written = [one for entry in read.scenarios for one in entry["checks"]]
-    checks = [*read.checks, *(one for one in written if not isinstance(one, str))]
-    judges = {name for subject in SUBJECTS[file] for name in subject.JUDGES}
-    assert judges == {one.get("judge") or one["id"] for one in checks}
-    scripts = {name for subject in SUBJECTS[file] for name in getattr(subject, "SCRIPTS", ())}
-    assert scripts == {one["name"] for one in read.scenarios if not {"plan", "asks"} & {*one}}
+    here = {name for subject in SUBJECTS[file] for name in defined_in(subject)}
+    trees = [ast.parse(Path(str(one.__file__)).read_text()) for one in SUBJECTS[file]]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    called = {one.id for one in nodes if isinstance(one.ctx, ast.Load)}
+    assert here - names_in(file) - called <= {"completed"}
 
 
 def test_no_judge_is_written_twice() -> None:
     for subjects in SUBJECTS.values():
-        names = [name for subject in subjects for name in subject.JUDGES]
+        names = [name for subject in subjects for name in defined_in(subject)]
         assert len(names) == len(set(names))
 
 

@@ -6,6 +6,10 @@ below the address of the specification or whole; those of a scenario are for its
 none. A check that is only named stands for one of the file's `checks`, or for all of one of its
 `steps`. `server` are members of the server that a client meets. Members that several have alike are
 YAML anchors.
+
+What judges a check is the function of its id, `state_sent` of `state-sent` and without `sep-2549-`,
+or what `judge` names: a function, or with arguments what makes one, `{contents_have: [uri, text]}`.
+`script` names what acts in the same way, and `asks` the requests where that is all.
 `not_offered` are scenarios of the official suite that are not here, by the reason.
 """
 
@@ -13,9 +17,10 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import msgspec
@@ -28,7 +33,6 @@ from mcptest.rules.declaration import SPECIFICATION
 from mcptest.suite.reading import did_you_mean, nearest
 
 Obj: TypeAlias = dict[str, Any]
-Table: TypeAlias = MutableMapping[str, Callable[..., Any]]
 _HERE = Path(__file__).parent
 _SERVER_SUITES = ("active", "all", "draft", "pending")
 FILES: Mapping[Side, Mapping[str, tuple[str, ...]]] = {
@@ -45,9 +49,9 @@ FILES: Mapping[Side, Mapping[str, tuple[str, ...]]] = {
         )
     },
 }
-"""With the modules beside each that have its `JUDGES`, and its `SCRIPTS` or what completes an entry
-without one. They are imported when asked for: most commands never do, and who serves one scenario
-to a client needs nothing of the others."""
+"""With the modules beside each whose functions judge and act, the first of which may have
+`completed`, for an entry without a script. They are imported when asked for: most commands never
+do, and who serves one scenario to a client needs nothing of the others."""
 
 
 class ScenarioFile(msgspec.Struct):
@@ -74,39 +78,43 @@ def server_members(name: str) -> Obj:
     return next(one["server"] for one in read.scenarios if one["name"] == name)
 
 
-def put_together(
-    read: ScenarioFile,
-    judges: Iterable[Table],
-    scripts: Iterable[Table],
-    completed: Callable[[Obj], Obj],
-) -> dict[str, Scenario[Any]]:
-    """All of a file by their names, in their order.
+def put_together(read: ScenarioFile, subjects: Sequence[ModuleType]) -> dict[str, Scenario[Any]]:
+    """All of a file by their names, in their order, with the code of its subjects."""
+    code = {name: value for subject in subjects for name, value in vars(subject).items()}
+    completed: Callable[[Obj], Obj] = code.get("completed", lambda entry: entry)
 
-    `judges` are by the ids of their checks, or by what a check calls its `judge`, `scripts` by the
-    names of their scenarios. `completed` adds to an entry what is not written.
-    """
-    judge_of, script_of = ChainMap(*judges), ChainMap(*scripts)
+    def found(named: str | Obj) -> Any:
+        if isinstance(named, str):
+            return code[named]
+        [(name, given)] = named.items()
+        return code[name](**given) if isinstance(given, dict) else code[name](*given)
 
     def whole(entry: Obj) -> Obj:
         known = dict(entry)
         shared = known.pop("references", {})
-        script: Any = script_of.get(entry["name"])
         checks = [
             {
                 **one,
-                "judge": judge_of[one.get("judge") or one["id"]],
+                "judge": found(one.get("judge") or judge_of(one["id"])),
                 "references": _links(one.get("references") or shared),
             }
             for item in entry["checks"]
             for one in (read.named(item) if isinstance(item, str) else (item,))
         ]
+        if "script" in known:
+            known["script"] = found(known["script"])
         if "server" in known:
-            script = functools.partial(script, **known.pop("server"))
-        return {"script": script, **known, "checks": checks}
+            known["script"] = functools.partial(known["script"], **known.pop("server"))
+        return {**known, "checks": checks}
 
     return {
         one["name"]: msgspec.convert(completed(whole(one)), Scenario[Any]) for one in read.scenarios
     }
+
+
+def judge_of(check: str) -> str:
+    """The function that judges a check which names none."""
+    return re.sub(r"^sep-\d+-", "", check).replace("-", "_")
 
 
 def _links(references: Mapping[str, str]) -> list[Obj]:
@@ -120,12 +128,7 @@ def _links(references: Mapping[str, str]) -> list[Obj]:
 def _scenarios_of(side: Side, file: str) -> Mapping[str, Scenario[Any]]:
     package = f"{__package__}.{file.partition('/')[0]}"
     subjects = [importlib.import_module(f"{package}.{one}") for one in FILES[side][file]]
-    return put_together(
-        scenario_file(file),
-        [one.JUDGES for one in subjects],
-        [getattr(one, "SCRIPTS", {}) for one in subjects],
-        getattr(subjects[0], "completed", lambda entry: entry),
-    )
+    return put_together(scenario_file(file), subjects)
 
 
 @functools.cache

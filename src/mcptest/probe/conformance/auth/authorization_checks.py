@@ -26,14 +26,9 @@ from mcptest.core.scenario_outcome import CheckStatus
 from mcptest.probe.conformance.auth.protected_server import (
     AS,
     BASIC,
-    FOREIGN_ISSUER,
     MOST_REFUSALS,
-    OAUTH_METADATA,
-    OPENID_METADATA,
-    PATH_PRM,
     POST,
     PUBLIC,
-    ROOT_PRM,
     SECOND_AS,
     TOOL,
     AuthPlan,
@@ -117,6 +112,10 @@ class AuthFlow:
         answers = {answer_of(one).get("access_token"): one for one in self.token_requests}
         return {token: one for token, one in answers.items() if isinstance(token, str)}
 
+    def requests(self, *steps: str) -> list[Visited]:
+        """Of the steps that these members have."""
+        return [one for step in steps for one in getattr(self, step)]
+
     def only_at(self, origin: str, visits: list[Visited]) -> list[Visited]:
         return [one for one in visits if one.origin == self.seen.urls.get(origin)]
 
@@ -191,36 +190,51 @@ def identified(request: Visited) -> Identified:
     return Identified(BASIC, unquote_plus(client_id), unquote_plus(secret), problem)
 
 
-def each(
-    step: str, problem: Callable[[Visited], str | Iterable[str]], *, mild: bool = False
-) -> Judge[AuthFlow]:
+Problem: TypeAlias = Callable[[Visited], str | Iterable[str]]
+
+
+def _each(step: str, *, mild: bool = False) -> Callable[[Problem], Judge[AuthFlow]]:
     """The same of every request of a step."""
-    return lambda auth: (verdict(problem(one), one, mild=mild) for one in getattr(auth, step))
+    return lambda problem: (
+        lambda auth: (verdict(problem(one), one, mild=mild) for one in auth.requests(step))
+    )
 
 
-def _each_has(step: str, parameter: str, problem: str) -> Judge[AuthFlow]:
-    return each(step, lambda one: "" if parameters(one).get(parameter) else problem)
+def each_has(step: str, parameter: str, problem: str) -> Judge[AuthFlow]:
+    return _each(step)(lambda one: "" if parameters(one).get(parameter) else problem)
 
 
-def _unnamed_application_type(registration: Visited) -> str:
+def gets_to(step: str) -> Judge[AuthFlow]:
+    return lambda auth: map(good, auth.requests(step))
+
+
+@_each("registrations")
+def client_registration(registration: Visited) -> str:
+    return "" if registration.status == CREATED else "the body is not a JSON object"
+
+
+@_each("registrations")
+def application_type_present(registration: Visited) -> str:
     kind = object_of(registration.body).get("application_type")
     problem = f"application_type is {shown(kind)}; expected one of {_APPLICATION_TYPES}"
     return "" if kind in _APPLICATION_TYPES else problem
 
 
-def _authorization_problems(one: Visited) -> list[str]:
+@_each("authorizations")
+def authorization_request(one: Visited) -> list[str]:
     kind = one.query.get("response_type")
     problems = [] if kind == "code" else [f"response_type is {shown(kind)}, not code"]
     absent = [name for name in ("client_id", "redirect_uri") if not one.query.get(name)]
     return [*problems, *(f"{name} is missing" for name in absent)]
 
 
-def _not_s256(authorization: Visited) -> str:
+@_each("authorizations")
+def pkce_s256_method_used(authorization: Visited) -> str:
     method = authorization.query.get("code_challenge_method")
     return "" if method == "S256" else f"code_challenge_method is {shown(method)}, not S256"
 
 
-def _token_requested(auth: AuthFlow) -> Findings:
+def token_request(auth: AuthFlow) -> Findings:
     given = {code_of(one) for one in auth.redirects}
     for one in auth.token_requests:
         kind, code, problem = one.form.get("grant_type"), one.form.get("code"), ""
@@ -233,7 +247,7 @@ def _token_requested(auth: AuthFlow) -> Findings:
         yield verdict(problem, one)
 
 
-def _proves_it(auth: AuthFlow) -> Findings:
+def pkce_verifier_matches_challenge(auth: AuthFlow) -> Findings:
     for asked, request in auth.by_code:
         challenge, verifier = asked.query.get("code_challenge"), request.form.get("code_verifier")
         if not challenge or not verifier:
@@ -244,7 +258,11 @@ def _proves_it(auth: AuthFlow) -> Findings:
         yield expect(proves, "S256 of the code_verifier is not the code_challenge", request)
 
 
-def _makes_none_up(auth: AuthFlow) -> Findings:
+def valid_bearer_token(auth: AuthFlow) -> Findings:
+    return (good(one) for one in auth.to_the_server if bearer_of(one) in auth.tokens_issued)
+
+
+def invalid_bearer_token(auth: AuthFlow) -> Findings:
     issued = auth.tokens_issued
     for one in auth.to_the_server:
         token = bearer_of(one)
@@ -262,7 +280,7 @@ def _given(auth: AuthFlow) -> Iterator[tuple[Visited, str]]:
         yield one, parameters(one).get("resource", "")
 
 
-def _is_canonical(auth: AuthFlow) -> Findings:
+def resource_parameter_valid_uri(auth: AuthFlow) -> Findings:
     for where, resource in _given(auth):
         problem = "has a fragment" if "#" in resource else ""
         try:
@@ -274,7 +292,7 @@ def _is_canonical(auth: AuthFlow) -> Findings:
         yield said if resource else skipped(_LEFT_OUT)
 
 
-def _is_the_same(auth: AuthFlow) -> Findings:
+def resource_parameter_consistency(auth: AuthFlow) -> Findings:
     for asked, request in auth.by_code:
         first, second = asked.query.get("resource"), request.form.get("resource")
         if not first or not second:
@@ -286,7 +304,7 @@ def _is_the_same(auth: AuthFlow) -> Findings:
             yield expect(first == second, problem, request)
 
 
-def _is_as_published(auth: AuthFlow) -> Findings:
+def resource_parameter_matches_prm(auth: AuthFlow) -> Findings:
     published = {answer_of(one).get("resource") for one in auth.of_the_resource}
     expected = " or ".join(map(shown, published))
     for where, resource in _given(auth) if published else ():
@@ -297,81 +315,76 @@ def _is_as_published(auth: AuthFlow) -> Findings:
 
 # -- What particular scenarios are about -----------------------------------------------------------
 
-FIRST, MORE, OFFLINE = "mcp:basic", "mcp:write", "offline_access"
-_UNLISTED = f"the client requested {OFFLINE}, which the server does not list"
-_FOREIGN_RESOURCE = "https://attacker.example.com/mcp"
+OFFLINE = "offline_access"
 _FORBIDDEN = 403
-Step: TypeAlias = Callable[[AuthFlow], Sequence[Visited]]
 _NEVER_READ_METADATA = "the client never read the authorization server metadata"
 
 
-def _stops_after(reached: Step, unreached: str, further: Step, problem: str) -> Judge[AuthFlow]:
+def _stopped(
+    came: Sequence[Visited], unreached: str, further: list[Visited], fault: str
+) -> Findings:
     """A client that never came so far has decided nothing; one that did goes no further."""
-
-    def judge(auth: AuthFlow) -> Findings:
-        came = reached(auth)
-        if not came:
-            yield missing(unreached)
-            return
-        yield from (bad(problem, one) for one in further(auth))
-        yield good(came[0])
-
-    return judge
+    if not came:
+        yield missing(unreached)
+        return
+    yield from (bad(fault, one) for one in further)
+    yield good(came[0])
 
 
-def _leaves_alone(root: Step, read: Step, why: str) -> Judge[AuthFlow]:
+def stops_after(
+    reached: str, unreached: str, further: Sequence[str], fault: str
+) -> Judge[AuthFlow]:
+    return lambda auth: _stopped(auth.requests(reached), unreached, auth.requests(*further), fault)
+
+
+def leaves_alone(origin: str, path: str, read: str, why: str) -> Judge[AuthFlow]:
     """What is at the root is not for a client that was told of another place."""
 
     def judge(auth: AuthFlow) -> Findings:
         message = f"the client requested it at the root, although {why.format(plan=auth.plan)}"
-        yield from (bad(message, one) for one in root(auth))
-        yield from map(good, read(auth))
+        yield from (bad(message, one) for one in auth.seen.visited(origin, path))
+        yield from map(good, auth.requests(read))
 
     return judge
 
 
-_TENANT = "/tenant1"
-RESOURCE_PLACES = (PATH_PRM, ROOT_PRM)
-ISSUER_PLACES = (OAUTH_METADATA + _TENANT, OPENID_METADATA + _TENANT, _TENANT + OPENID_METADATA)
-
-
-def _in_order(seen: SeenSession, origin: str, places: tuple[str, ...]) -> CheckFinding | None:
+def in_order(origin: str, *places: str) -> Judge[AuthFlow]:
     """Each place was tried before the next one, down to the last, where the document is."""
-    tried = [seen.visited(origin, path)[:1] for path in places]
-    if not tried[-1]:
-        return None
-    found = tried[-1][0]
-    problems = []
-    latest = -1
-    for path, first in zip(places, tried, strict=True):
-        if not first:
-            problems.append(f"the client did not try {path}")
-        elif first[0].place < latest:
-            problems.append(f"the client tried {path} too late")
-        latest = max([latest, *(one.place for one in first)])
-    return verdict(problems, found)
+
+    def judge(auth: AuthFlow) -> CheckFinding | None:
+        tried = [auth.seen.visited(origin, path)[:1] for path in places]
+        problems, latest = [], -1
+        for path, first in zip(places, tried, strict=True):
+            if not first:
+                problems.append(f"the client did not try {path}")
+            elif first[0].place < latest:
+                problems.append(f"the client tried {path} too late")
+            latest = max([latest, *(one.place for one in first)])
+        return verdict(problems, tried[-1][0]) if tried[-1] else None
+
+    return judge
 
 
-def _asks_for(*wanted: str, which: slice = slice(None)) -> Judge[AuthFlow]:
-    """These authorizations, or all of them, are for these scopes."""
-
-    def problem(one: Visited) -> str:
-        said = f"scope is {shown(one.query.get('scope'))}; expected {' '.join(wanted)}"
-        return "" if {*wanted} <= {*scopes_of(one)} else said
+def asks_for(scopes: Sequence[str], nth: int | None = None) -> Judge[AuthFlow]:
+    """This authorization, or all of them, are for these scopes."""
 
     def judge(auth: AuthFlow) -> Findings:
-        return (verdict(problem(one), one, mild=True) for one in auth.authorizations[which])
+        every = auth.authorizations
+        for one in every if nth is None else every[nth - 1 : nth]:
+            fault = f"scope is {shown(one.query.get('scope'))}; expected {' '.join(scopes)}"
+            yield expect({*scopes} <= {*scopes_of(one)}, fault, one, mild=True)
 
     return judge
 
 
-def _undefined_scope(authorization: Visited) -> str:
+@_each("authorizations", mild=True)
+def scope_omitted_when_undefined(authorization: Visited) -> str:
     scope = authorization.query.get("scope")
     asked = bool(scopes_of(authorization))
     return f"scope is {shown(scope)}, although no scopes are defined" if asked else ""
 
 
-def _knows_when_it_is_enough(auth: AuthFlow) -> CheckFinding | None:
+def scope_retry_limit(auth: AuthFlow) -> CheckFinding | None:
     attempts = auth.authorizations
     refused = any(one.status == _FORBIDDEN for one in auth.to_the_server)
     if attempts and not refused:
@@ -384,19 +397,27 @@ def _knows_when_it_is_enough(auth: AuthFlow) -> CheckFinding | None:
     return None
 
 
-def _may_ask_for_offline(auth: AuthFlow) -> Findings:
+def offline_access_requested(auth: AuthFlow) -> Findings:
     for one in auth.authorizations:
         chose_not_to = info(f"the client did not request {OFFLINE}, which is optional")
         yield good(one) if OFFLINE in scopes_of(one) else chose_not_to
 
 
-def _no_refreshing(registration: Visited) -> str:
+@_each("authorizations")
+def offline_access_not_requested(authorization: Visited) -> str:
+    fault = f"the client requested {OFFLINE}, which the server does not list"
+    return fault if OFFLINE in scopes_of(authorization) else ""
+
+
+@_each("registrations", mild=True)
+def client_metadata_grant_types(registration: Visited) -> str:
     kinds = object_of(registration.body).get("grant_types")
     fine = isinstance(kinds, list) and "refresh_token" in kinds
     return "" if fine else f"grant_types is {shown(kinds)}, without refresh_token"
 
 
-def _no_document(authorization: Visited) -> str:
+@_each("authorizations", mild=True)
+def cimd_client_id_used(authorization: Visited) -> str:
     """The client id is the address of a document about the client."""
     client_id, fine = authorization.query.get("client_id", ""), False
     with contextlib.suppress(ValueError):
@@ -418,20 +439,24 @@ def _identify_as(
         yield verdict(problem, one)
 
 
-def _authenticates(auth: AuthFlow) -> Findings:
+def token_endpoint_auth_method(auth: AuthFlow) -> Findings:
     answers = map(answer_of, auth.registrations)
     known = {(one.get("client_id"), one.get("client_secret", "")) for one in answers}
     foreign = "the client id and secret differ from the registered ones"
     return _identify_as(auth.token_requests, auth.plan.method, known, foreign)
 
 
-def _uses_what_it_was_given(auth: AuthFlow) -> Findings:
+def pre_registration_auth(auth: AuthFlow) -> Findings:
     known = {(auth.plan.client_id, auth.plan.client_secret)}
     foreign = "the client id {} and its secret differ from the given ones"
     return _identify_as(auth.token_requests, BASIC, known, foreign)
 
 
-def _leaves_client_id_behind(auth: AuthFlow) -> Findings:
+def reregister_on_as_change(auth: AuthFlow) -> Findings:
+    return map(good, auth.only_at(SECOND_AS, auth.registrations))
+
+
+def no_reuse_on_as_change(auth: AuthFlow) -> Findings:
     """Only a client that came to the second server can have left anything behind."""
     former = auth.only_at(AS, auth.registrations)
     known = {answer_of(one).get("client_id") for one in former}
@@ -441,8 +466,8 @@ def _leaves_client_id_behind(auth: AuthFlow) -> Findings:
         yield _not_of_the_former(one, identified(one).client_id, known)
 
 
-def _leaves_everything_behind(auth: AuthFlow) -> Findings:
-    yield from _leaves_client_id_behind(auth)
+def no_cross_as_credential_reuse(auth: AuthFlow) -> Findings:
+    yield from no_reuse_on_as_change(auth)
     answers = map(answer_of, auth.only_at(AS, auth.registrations + auth.token_requests))
     named = (one.get(key) for one in answers for key in ("client_secret", "access_token"))
     former = {one for one in named if isinstance(one, str)}
@@ -456,7 +481,7 @@ def _not_of_the_former(where: Visited, client_id: str, known: set[object]) -> Ch
     return expect(client_id not in known, problem, where)
 
 
-def _keeps_credentials_to_itself(auth: AuthFlow) -> Findings:
+def credentials_bound_to_issuer(auth: AuthFlow) -> Findings:
     read = auth.of_the_resource
     if not read:
         yield missing("the client never read which authorization server applies")
@@ -475,22 +500,18 @@ def _keeps_credentials_to_itself(auth: AuthFlow) -> Findings:
     yield good(read[0])
 
 
-_RESPONSE_KEPT = _stops_after(
-    lambda auth: auth.redirects[-1:],
-    "the client never received an authorization response",
-    lambda auth: auth.token_requests,
-    "the client used the code of a response that it should discard",
-)
-
-
-def _stops(auth: AuthFlow) -> Findings:
+def throws_response_away(auth: AuthFlow) -> Findings:
     if auth.plan.metadata_path is not None and not auth.of_the_issuer:
-        yield missing(_NEVER_READ_METADATA)
-    else:
-        yield from findings_of(_RESPONSE_KEPT(auth))
+        return iter((missing(_NEVER_READ_METADATA),))
+    return _stopped(
+        auth.redirects[-1:],
+        "the client never received an authorization response",
+        auth.token_requests,
+        "the client used the code of a response that it should discard",
+    )
 
 
-def _is_always_there(auth: AuthFlow) -> Findings:
+def token_in_every_request(auth: AuthFlow) -> Findings:
     given = [one.place for one in auth.tokens_issued.values()]
     for one in auth.to_the_server:
         if given and one.place > given[0]:
@@ -498,7 +519,7 @@ def _is_always_there(auth: AuthFlow) -> Findings:
             yield expect(bearer_of(one) is not None, problem, one)
 
 
-def _is_not_in_queries(auth: AuthFlow) -> Findings:
+def token_not_in_query(auth: AuthFlow) -> Findings:
     issued = auth.tokens_issued
     for one in auth.seen.visits if issued else ():
         values = {value for found in parse_qs(urlsplit(one.url).query).values() for value in found}
@@ -506,7 +527,7 @@ def _is_not_in_queries(auth: AuthFlow) -> Findings:
         yield expect(not values & issued.keys(), problem, one)
 
 
-def _is_for_its_server(auth: AuthFlow) -> Findings:
+def token_only_for_its_server(auth: AuthFlow) -> Findings:
     issued = auth.tokens_issued
     own = {one.stream for one in auth.to_the_server}
     for one in auth.seen.visits if issued else ():
@@ -517,7 +538,7 @@ def _is_for_its_server(auth: AuthFlow) -> Findings:
             yield bad(f"the client sent the token to {shown(one.origin + one.path)}", one)
 
 
-def _returns_where_it_said(auth: AuthFlow) -> Findings:
+def redirect_uri_consistent(auth: AuthFlow) -> Findings:
     named = (object_of(one.body).get("redirect_uris") for one in auth.registrations)
     registered = [uri for uris in named if isinstance(uris, list) for uri in uris]
     for asked, request in auth.by_code:
@@ -530,7 +551,8 @@ def _returns_where_it_said(auth: AuthFlow) -> Findings:
         yield verdict(problems, request)
 
 
-def _unsafe_return(authorization: Visited) -> str:
+@_each("authorizations")
+def redirect_uri_safe(authorization: Visited) -> str:
     target, fine = authorization.query.get("redirect_uri", ""), False
     with contextlib.suppress(ValueError):
         parts = urlsplit(target)
@@ -538,7 +560,7 @@ def _unsafe_return(authorization: Visited) -> str:
     return "" if fine else f"redirect_uri {shown(target)} is neither https nor on this machine"
 
 
-def _sends_state(auth: AuthFlow) -> Findings:
+def state_sent(auth: AuthFlow) -> Findings:
     used: set[str] = set()
     for one in auth.authorizations:
         state = one.query.get("state", "")
@@ -549,103 +571,16 @@ def _sends_state(auth: AuthFlow) -> Findings:
         used.add(state)
 
 
-def _throws_foreign_state_away(auth: AuthFlow) -> Findings:
+def state_mismatch_rejected(auth: AuthFlow) -> Findings:
     redirects = auth.redirects
     if redirects and not any(one.query.get("state") for one in redirects):
         yield skipped("the client sent no state, so it has nothing to compare")
         return
-    for row in _stops(auth):
+    for row in throws_response_away(auth):
         only_recommended = row.status is CheckStatus.FAILURE and redirects
         yield replace(row, status=CheckStatus.WARNING) if only_recommended else row
 
 
-JUDGES: dict[str, Judge[AuthFlow]] = {
-    "prm-pathbased-requested": lambda auth: map(good, auth.of_the_resource),
-    "authorization-server-metadata": lambda auth: map(good, auth.of_the_issuer),
-    "client-registration": each(
-        "registrations",
-        lambda one: "" if one.status == CREATED else "the body is not a JSON object",
-    ),
-    "sep-837-application-type-present": each("registrations", _unnamed_application_type),
-    "authorization-request": each("authorizations", _authorization_problems),
-    "pkce-code-challenge-sent": _each_has("authorizations", "code_challenge", "no code_challenge"),
-    "pkce-s256-method-used": each("authorizations", _not_s256),
-    "token-request": _token_requested,
-    "pkce-code-verifier-sent": _each_has("token_requests", "code_verifier", "no code_verifier"),
-    "pkce-verifier-matches-challenge": _proves_it,
-    "valid-bearer-token": lambda auth: (
-        good(one) for one in auth.to_the_server if bearer_of(one) in auth.tokens_issued
-    ),
-    "invalid-bearer-token": _makes_none_up,
-    "resource-parameter-in-authorization": _each_has(
-        "authorizations", "resource", "no resource parameter"
-    ),
-    "resource-parameter-in-token": _each_has("token_requests", "resource", "no resource parameter"),
-    "resource-parameter-valid-uri": _is_canonical,
-    "resource-parameter-consistency": _is_the_same,
-    "resource-parameter-matches-prm": _is_as_published,
-    "prm-priority-order": _leaves_alone(
-        lambda auth: auth.seen.visited(MCP, ROOT_PRM),
-        lambda auth: auth.of_the_resource,
-        "the challenge says where it is",
-    ),
-    "authorization-server-metadata-wrong-path": _leaves_alone(
-        lambda auth: auth.seen.visited(AS, OAUTH_METADATA),
-        lambda auth: auth.of_the_issuer,
-        "the issuer ends with {plan.issuer_path}",
-    ),
-    "resource-mismatch-rejected": _stops_after(
-        lambda auth: auth.of_the_resource,
-        "the client never read the protected resource metadata",
-        lambda auth: auth.authorizations + auth.token_requests,
-        f"the client continued with {_FOREIGN_RESOURCE}, which is not this server",
-    ),
-    "sep-2468-client-validate-metadata-issuer": _stops_after(
-        lambda auth: auth.of_the_issuer,
-        _NEVER_READ_METADATA,
-        lambda auth: auth.registrations + auth.authorizations + auth.token_requests,
-        f"the client used an endpoint from metadata of the issuer {FOREIGN_ISSUER}",
-    ),
-    "prm-discovery-order": lambda auth: _in_order(auth.seen, MCP, RESOURCE_PLACES),
-    "metadata-discovery-order": lambda auth: _in_order(auth.seen, AS, ISSUER_PLACES),
-    "scope-omitted-when-undefined": each("authorizations", _undefined_scope, mild=True),
-    "scope-retry-limit": _knows_when_it_is_enough,
-    "sep-2207-offline-access-requested": _may_ask_for_offline,
-    "sep-2207-client-metadata-grant-types": each("registrations", _no_refreshing, mild=True),
-    "sep-2207-offline-access-not-requested": each(
-        "authorizations",
-        lambda one: _UNLISTED if OFFLINE in scopes_of(one) else "",
-    ),
-    "scope-from-www-authenticate": _asks_for(FIRST),
-    "scope-from-scopes-supported": _asks_for(FIRST, "mcp:read", MORE),
-    "scope-step-up-initial": _asks_for(FIRST, which=slice(1)),
-    "scope-step-up-escalation": _asks_for(MORE, which=slice(1, 2)),
-    "sep-2350-scope-union-on-reauth": _asks_for(FIRST, which=slice(1, 2)),
-    "cimd-client-id-used": each("authorizations", _no_document, mild=True),
-    "token-endpoint-auth-method": _authenticates,
-    "pre-registration-auth": _uses_what_it_was_given,
-    "sep-2352-reregister-on-as-change": lambda auth: map(
-        good, auth.only_at(SECOND_AS, auth.registrations)
-    ),
-    "sep-2352-no-cross-as-credential-reuse": _leaves_everything_behind,
-    "credentials-bound-to-issuer": _keeps_credentials_to_itself,
-    "sep-2352-no-reuse-on-as-change": _leaves_client_id_behind,
-    "goes-on-to-token": lambda auth: map(good, auth.token_requests),
-    "throws-response-away": _stops,
-    "token-in-every-request": _is_always_there,
-    "token-not-in-query": _is_not_in_queries,
-    "token-only-for-its-server": _is_for_its_server,
-    "redirect-uri-consistent": _returns_where_it_said,
-    "redirect-uri-safe": each("authorizations", _unsafe_return),
-    "state-sent": _sends_state,
-    "state-mismatch-rejected": _throws_foreign_state_away,
-    "pkce-unsupported-rejected": _stops_after(
-        lambda auth: auth.of_the_issuer,
-        _NEVER_READ_METADATA,
-        lambda auth: auth.authorizations + auth.token_requests,
-        "the client continued, although the authorization server does not declare PKCE",
-    ),
-}
 _USES_TOOL = " The client should list the tools and call `test-tool`."
 
 

@@ -35,7 +35,7 @@ EARLY_BY_MS = 50
 _CLOSE_AFTER = 0.05
 
 
-def _initializes(seen: SeenSession) -> Findings:
+def mcp_client_initialization(seen: SeenSession) -> Findings:
     known = {revision.wire_version for revision in _R}
     for said in seen.requests("initialize")[:1]:
         info = object_in(said.params, "clientInfo")
@@ -51,15 +51,15 @@ def _initializes(seen: SeenSession) -> Findings:
         yield verdict(problems, said, protocolVersion=version)
 
 
-def _completes_the_handshake(seen: SeenSession) -> Findings:
+def client_initialized_notification(seen: SeenSession) -> Findings:
     for said in seen.sent:
         if said.method == "notifications/initialized":
             yield good(said)
             return
 
 
-def _called_well(tool: str, expected: Mapping[str, Callable[[Any], bool]]) -> Judge[SeenSession]:
-    """The tool was called at least once, each time with arguments of the right kinds."""
+def called_with_numbers(tool: str, *names: str) -> Judge[SeenSession]:
+    """The tool was called at least once, each time with these arguments."""
 
     def judge(seen: SeenSession) -> Findings:
         for call in seen.need_calls(tool):
@@ -67,12 +67,14 @@ def _called_well(tool: str, expected: Mapping[str, Callable[[Any], bool]]) -> Ju
             if not isinstance(arguments, dict):
                 yield bad(f"the arguments are {json_type(arguments)}, not an object", call)
                 continue
-            problems = [
-                f"argument {key} is {shown(arguments.get(key))}"
-                for key, fits in expected.items()
-                if not fits(arguments.get(key))
-            ]
-            yield verdict(problems, call)
+            yield verdict(
+                (
+                    f"argument {name} is {shown(arguments.get(name))}"
+                    for name in names
+                    if not is_number(arguments.get(name))
+                ),
+                call,
+            )
 
     return judge
 
@@ -108,8 +110,9 @@ class AskingWithDefaults(Conforming):
         self.ask_first(call, _ASKED, "elicitation/create", params)
 
 
-def _applies_default(field: str, fits: Callable[[Any], bool]) -> Judge[SeenSession]:
-    default = _FIELDS[field]["default"]
+def applies_default(field: str) -> Judge[SeenSession]:
+    about = _FIELDS[field]
+    fits = _FITS["enum" if "enum" in about else about["type"]]
 
     def judge(seen: SeenSession) -> Findings:
         if seen.requests("initialize") and not seen.declares(declares_forms):
@@ -125,20 +128,20 @@ def _applies_default(field: str, fits: Callable[[Any], bool]) -> Judge[SeenSessi
             elif action != "accept":
                 yield bad("the client did not accept the elicitation", said)
             elif field not in content or not fits(content[field]):
-                yield bad(f"{given}; its default is {shown(default)}", said)
+                yield bad(f"{given}; its default is {shown(about['default'])}", said)
             else:
-                yield good(said, expected=default, received=content[field])
+                yield good(said, expected=about["default"], received=content[field])
 
     return judge
 
 
-_KINDS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
-    ("string", "name", lambda value: isinstance(value, str)),
-    ("integer", "age", lambda value: is_number(value) and float(value).is_integer()),
-    ("number", "score", is_number),
-    ("enum", "status", lambda value: value in _FIELDS["status"]["enum"]),
-    ("boolean", "verified", lambda value: isinstance(value, bool)),
-)
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: is_number(value) and float(value).is_integer(),
+    "number": is_number,
+    "enum": lambda value: value in _FIELDS["status"]["enum"],
+    "boolean": lambda value: isinstance(value, bool),
+}
 
 
 class ClosingEarly(Conforming):
@@ -184,7 +187,7 @@ def _reconnections(seen: SeenSession) -> tuple[float | None, list[Any]]:
     return ended, [one for one in seen.visits if one.method == "GET" and one.t >= ended]
 
 
-def _reconnects(seen: SeenSession) -> CheckFinding:
+def client_sse_graceful_reconnect(seen: SeenSession) -> CheckFinding:
     ended, visits = _reconnections(seen)
     if ended is None:
         return missing("the client did not call test_reconnection")
@@ -193,7 +196,7 @@ def _reconnects(seen: SeenSession) -> CheckFinding:
     return good(visits[0])
 
 
-def _waits_as_asked(seen: SeenSession) -> CheckFinding | None:
+def client_sse_retry_timing(seen: SeenSession) -> CheckFinding | None:
     ended, visits = _reconnections(seen)
     if ended is None or not visits:
         return None
@@ -203,30 +206,10 @@ def _waits_as_asked(seen: SeenSession) -> CheckFinding | None:
     return verdict(problem if early else "", visits[0], waited_ms=round(waited))
 
 
-def _says_where_it_was(seen: SeenSession) -> Findings:
+def client_sse_last_event_id(seen: SeenSession) -> Findings:
     _, visits = _reconnections(seen)
     for visit in visits[:1]:
         if visit.headers.get("last-event-id"):
             yield good(visit)
         else:
             yield warned("the GET has no Last-Event-ID, so the stream cannot be resumed", visit)
-
-
-SCRIPTS = {
-    "initialize": Conforming,
-    "tools_call": Adding,
-    "elicitation-sep1034-client-defaults": AskingWithDefaults,
-    "sse-retry": ClosingEarly,
-}
-JUDGES: Mapping[str, Judge[SeenSession]] = {
-    "mcp-client-initialization": _initializes,
-    "client-initialized-notification": _completes_the_handshake,
-    "tool-add-numbers": _called_well("add_numbers", {"a": is_number, "b": is_number}),
-    **{
-        f"client-elicitation-sep1034-{kind}-default": _applies_default(field, fits)
-        for kind, field, fits in _KINDS
-    },
-    "client-sse-graceful-reconnect": _reconnects,
-    "client-sse-retry-timing": _waits_as_asked,
-    "client-sse-last-event-id": _says_where_it_was,
-}

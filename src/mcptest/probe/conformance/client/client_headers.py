@@ -4,7 +4,7 @@ which arguments it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession, declared_on
@@ -55,43 +55,46 @@ class RefusingOnce(Conforming):
         )
 
 
-def _each_request(problem: Callable[[SeenMessage], str], mild: bool = False) -> Judge[SeenSession]:
+def _each_request(
+    judge: Callable[[SeenMessage], CheckFinding],
+) -> Judge[SeenSession]:
     """The worst that is to be said of any request."""
-    return lambda seen: worst(verdict(problem(said), said, mild=mild) for said in seen.requests())
+    return lambda seen: worst(map(judge, seen.requests()))
 
 
-def _unpopulated(said: SeenMessage) -> str:
+@_each_request
+def client_populates_meta(said: SeenMessage) -> CheckFinding:
     problems = []
     if not isinstance(said.meta.get(PROTOCOL_VERSION), str):
         problems.append("_meta has no protocolVersion")
     if not isinstance(said.meta.get(CLIENT_CAPABILITIES), dict):
         problems.append("_meta has no clientCapabilities")
-    return f"{said.method}: {'; '.join(problems)}" if problems else ""
+    return expect(not problems, f"{said.method}: {'; '.join(problems)}", said)
 
 
-def _unidentified(said: SeenMessage) -> str:
+@_each_request
+def client_sends_client_info(said: SeenMessage) -> CheckFinding:
     fine = isinstance(said.meta.get(CLIENT_INFO), dict)
-    return "" if fine else f"{said.method}: _meta has no clientInfo"
+    return expect(fine, f"{said.method}: _meta has no clientInfo", said, mild=True)
 
 
-def _version_header(seen: SeenSession) -> Findings:
-    for said in seen.requests():
-        header = said.header(_VERSION_HEADER)
-        problem = f"{said.method} has no MCP-Protocol-Version header"
-        yield good(said, header=header) if header is not None else bad(problem, said)
+@_each_request
+def http_client_sends_version_header(said: SeenMessage) -> CheckFinding:
+    header = said.header(_VERSION_HEADER)
+    problem = f"{said.method} has no MCP-Protocol-Version header"
+    return good(said, header=header) if header is not None else bad(problem, said)
 
 
-def _header_equals_meta(seen: SeenSession) -> Findings:
-    for said in seen.requests():
-        header, version = said.header(_VERSION_HEADER), said.meta.get(PROTOCOL_VERSION)
-        if header is None or version is None:
-            yield skipped("the header or _meta is missing, as other checks report")
-        else:
-            problem = f"the header has {shown(header)}, but _meta has {shown(version)}"
-            yield expect(header == version, problem, said)
+@_each_request
+def http_version_header_matches_meta(said: SeenMessage) -> CheckFinding:
+    header, version = said.header(_VERSION_HEADER), said.meta.get(PROTOCOL_VERSION)
+    if header is None or version is None:
+        return skipped("the header or _meta is missing, as other checks report")
+    problem = f"the header has {shown(header)}, but _meta has {shown(version)}"
+    return expect(header == version, problem, said)
 
 
-def _retries(seen: SeenSession) -> Findings:
+def client_retry_supported_version(seen: SeenSession) -> Findings:
     requests, wanted = seen.requests(), seen.revision.wire_version
     if len(requests) == 1:
         yield warned("the client gave up, although it was offered a version")
@@ -103,7 +106,7 @@ def _retries(seen: SeenSession) -> Findings:
             yield warned(f"the next request does not have the offered version {wanted}")
 
 
-def _declares(capability: str) -> Judge[SeenSession]:
+def declares_object(capability: str) -> Judge[SeenSession]:
     """What is declared may differ from request to request; one is enough."""
 
     def judge(seen: SeenSession) -> Findings:
@@ -146,7 +149,7 @@ _EXPECTED = frozenset({"tools/list", "tools/call"})
 _NAMED = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
 
 
-def _standard_headers(seen: SeenSession) -> Findings:
+def client_includes_standard_headers(seen: SeenSession) -> Findings:
     if not seen.requests():
         return
     for method in _METHODS:
@@ -185,14 +188,14 @@ ALL, NULL = "test_custom_headers", "test_custom_headers_null"
 _SCHEMA = server_members("http-custom-headers")["tools"][0]["inputSchema"]
 
 
-def _mirrors_at_all(seen: SeenSession) -> Findings:
+def client_supports_custom_headers(seen: SeenSession) -> Findings:
     for call in seen.calls(ALL)[:1]:
         headers = call.visited.headers if call.visited else {}
         found = any(name.startswith("mcp-param-") for name in headers)
         yield expect(found, "the call has no Mcp-Param header at all", call)
 
 
-def _mirrored(group: str) -> Judge[SeenSession]:
+def mirrors(group: str) -> Judge[SeenSession]:
     """Each annotated argument of the group, as a row of its own."""
 
     def judge(seen: SeenSession) -> Findings:
@@ -237,7 +240,7 @@ def _not_mirrored(call: SeenMessage, argument: str, name: str) -> CheckFinding:
     return verdict([f"{one} repeats an argument without annotation" for one in found], call, name)
 
 
-def _omits_null(seen: SeenSession) -> Findings:
+def client_omit_null(seen: SeenSession) -> Findings:
     calls = seen.calls(NULL)
     if not calls:
         yield missing(f"the client did not call {NULL}", name="ClientCustomHeaderOmitNull")
@@ -247,59 +250,26 @@ def _omits_null(seen: SeenSession) -> Findings:
         yield expect(sent is None, problem, call, "ClientCustomHeaderOmitNull")
 
 
-_INVALID = {
-    "not-empty": ("empty_header",),
-    "primitive-only": ("object_header", "array_header", "null_header", "number_header"),
-    "unique": ("duplicate_same_case", "duplicate_diff_case"),
-    "charset": ("space_in_name", "colon_in_name", "non_ascii_name", "control_char_name"),
-}
+def lists_tools(seen: SeenSession) -> Findings:
+    return map(good, seen.requests("tools/list")[:1])
 
 
-def _drops(reason: str) -> Judge[SeenSession]:
+def client_reject_invalid_tool(seen: SeenSession) -> Findings:
+    return (good(call, "ClientKeepsValidTool") for call in seen.calls("valid_tool")[:1])
+
+
+def drops(*invalid: str) -> Judge[SeenSession]:
     def judge(seen: SeenSession) -> Findings:
         if not seen.requests("tools/list"):
             yield missing("the client did not list the tools, so it could not drop any")
             return
-        for name in _INVALID[reason]:
-            calls = seen.calls(f"invalid_{name}")
-            row_name = f"ClientRejectsInvalidTool_invalid_{name}"
+        for name in invalid:
+            calls, row_name = seen.calls(name), f"ClientRejectsInvalidTool_{name}"
             if calls:
-                yield bad(f"the client called invalid_{name}", calls[0], row_name)
+                yield bad(f"the client called {name}", calls[0], row_name)
             elif not seen.calls("valid_tool"):
                 yield missing("the client called no tool at all", name=row_name)
             else:
                 yield good(name=row_name)
 
     return judge
-
-
-SCRIPTS = {
-    "request-metadata": RefusingOnce,
-    "http-standard-headers": Anything,
-    "http-custom-headers": Anything,
-    "http-invalid-tool-headers": Anything,
-}
-JUDGES: Mapping[str, Judge[SeenSession]] = {
-    "sep-2575-http-client-sends-version-header": lambda seen: worst(_version_header(seen)),
-    "sep-2575-client-populates-meta": _each_request(_unpopulated),
-    "sep-2575-client-sends-client-info": _each_request(_unidentified, mild=True),
-    "sep-2575-http-version-header-matches-meta": lambda seen: worst(_header_equals_meta(seen)),
-    **{
-        f"sep-2575-client-declares-{capability}-capability": _declares(capability)
-        for capability in ("roots", "sampling", "elicitation")
-    },
-    "sep-2575-client-retry-supported-version": _retries,
-    "sep-2243-client-includes-standard-headers": _standard_headers,
-    "sep-2243-client-supports-custom-headers": _mirrors_at_all,
-    "sep-2243-client-mirrors-designated-params": _mirrored("plain"),
-    "sep-2243-client-encode-values": _mirrored("other-types"),
-    "sep-2243-client-base64-unsafe": _mirrored("unsafe"),
-    "sep-2243-client-omit-null": _omits_null,
-    "sep-2243-invalid-tool-tools-list-gate": lambda seen: map(
-        good, seen.requests("tools/list")[:1]
-    ),
-    "sep-2243-client-reject-invalid-tool": lambda seen: (
-        good(call, "ClientKeepsValidTool") for call in seen.calls("valid_tool")[:1]
-    ),
-    **{f"sep-2243-x-mcp-header-{reason}": _drops(reason) for reason in _INVALID},
-}

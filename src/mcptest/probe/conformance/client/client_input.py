@@ -9,9 +9,9 @@ that reason. In the handshake era the server sends a request; in the stateless e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import starmap
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -90,50 +90,57 @@ def _retries(seen: SeenSession, tool: str) -> list[tuple[SeenMessage, SeenMessag
     return found
 
 
-def _each_retry(
-    judge: Callable[[SeenMessage, SeenMessage], CheckFinding], *tools: str
-) -> Judge[SeenSession]:
+JudgeRetry: TypeAlias = Callable[[SeenMessage, SeenMessage], CheckFinding]
+
+
+def _each_retry(*tools: str) -> Callable[[JudgeRetry], Judge[SeenSession]]:
     """Of every call that was asked back, with the call that answers."""
 
-    def judged(seen: SeenSession) -> Findings:
-        pairs = [pair for tool in tools for pair in _retries(seen, tool)]
-        calls = [] if pairs else seen.need_calls(tools[0])
-        if pairs:
-            yield from starmap(judge, pairs)
-        elif not any(declares_forms(declared_on(call)) for call in calls):
-            yield untestable("the client does not declare elicitation, so it was asked nothing")
-        else:
-            yield bad(f"the client did not call {tools[0]} again with its input", calls[0])
+    def judging(judge: JudgeRetry) -> Judge[SeenSession]:
+        def judged(seen: SeenSession) -> Findings:
+            pairs = [pair for tool in tools for pair in _retries(seen, tool)]
+            calls = [] if pairs else seen.need_calls(tools[0])
+            if pairs:
+                yield from starmap(judge, pairs)
+            elif not any(declares_forms(declared_on(call)) for call in calls):
+                yield untestable("the client does not declare elicitation, so it was asked nothing")
+            else:
+                yield bad(f"the client did not call {tools[0]} again with its input", calls[0])
 
-    return judged
+        return judged
+
+    return judging
 
 
-def _state_comes_back(first: SeenMessage, again: SeenMessage) -> CheckFinding:
+@_each_retry(ECHO)
+def client_request_state_echoed(first: SeenMessage, again: SeenMessage) -> CheckFinding:
     state = again.params.get("requestState")
     problem = f"the client returned requestState as {shown(state)}"
     return expect(state == STATE, problem, again, sent=STATE, received=state)
 
 
-def _another_id(first: SeenMessage, again: SeenMessage) -> CheckFinding:
+@_each_retry(ECHO, NO_STATE)
+def client_jsonrpc_id_different(first: SeenMessage, again: SeenMessage) -> CheckFinding:
     identifier = again.value.get("id")
     return expect(
         first.value.get("id") != identifier, f"the id is {shown(identifier)} again", again
     )
 
 
-def _no_state_invented(first: SeenMessage, again: SeenMessage) -> CheckFinding:
+@_each_retry(NO_STATE)
+def client_no_state_omitted(first: SeenMessage, again: SeenMessage) -> CheckFinding:
     state = shown(again.params.get("requestState"))
     problem = f"the client sent requestState {state}, which it never received"
     return expect("requestState" not in again.params, problem, again)
 
 
-def _nothing_leaks(seen: SeenSession) -> Findings:
+def client_parallel_isolation(seen: SeenSession) -> Findings:
     for call in seen.need_calls(UNRELATED):
         leaked = [key for key in ("inputResponses", "requestState") if key in call.params]
         yield verdict((f"{key} belongs to another call" for key in leaked), call)
 
 
-def _complete_by_default(seen: SeenSession) -> CheckFinding:
+def default_result_type_complete(seen: SeenSession) -> CheckFinding:
     calls = seen.need_calls(NO_TYPE)
     again = [call for call in calls if "inputResponses" in call.params]
     if again:
@@ -299,18 +306,26 @@ def _was_asked_back(seen: SeenSession, call: SeenMessage) -> bool:
 
 
 def _probed(
-    probe: CapabilityProbe, judge: Callable[[SeenSession, CapabilityProbe], Findings]
-) -> Judge[SeenSession]:
-    def judged(seen: SeenSession) -> Findings:
-        if seen.requests() and probe.since > seen.revision:
-            yield skipped(f"not in {seen.revision}")
-        elif seen.requests():
-            yield from judge(seen, probe)
+    judge: Callable[[SeenSession, CapabilityProbe], Findings],
+) -> Callable[[str], Judge[SeenSession]]:
+    """Of the capability of this name, where the client's revision has it."""
 
-    return judged
+    def of_capability(name: str) -> Judge[SeenSession]:
+        probe = next(one for one in PROBES if one.name == name)
+
+        def judged(seen: SeenSession) -> Findings:
+            if seen.requests() and probe.since > seen.revision:
+                yield skipped(f"not in {seen.revision}")
+            elif seen.requests():
+                yield from judge(seen, probe)
+
+        return judged
+
+    return of_capability
 
 
-def _honours(seen: SeenSession, probe: CapabilityProbe) -> Findings:
+@_probed
+def honours(seen: SeenSession, probe: CapabilityProbe) -> Findings:
     """Of the legal scenario: declared means fulfilled; neither is not applicable."""
     member = probe.name.partition("-")[0]
     for said in seen.requests():
@@ -354,7 +369,7 @@ def _fulfilled(seen: SeenSession, probe: CapabilityProbe) -> Findings:
             )
 
 
-def _on_every_request(seen: SeenSession) -> Findings:
+def capabilities_on_every_request(seen: SeenSession) -> Findings:
     if seen.revision.era is not Era.STATELESS:
         yield skipped("declared once, in initialize")
         return
@@ -367,7 +382,8 @@ def _on_every_request(seen: SeenSession) -> Findings:
         yield good(said)
 
 
-def _keeps_quiet(seen: SeenSession, probe: CapabilityProbe) -> Findings:
+@_probed
+def keeps_to_declared(seen: SeenSession, probe: CapabilityProbe) -> Findings:
     """Of the illegal scenario: what is not declared is not fulfilled either."""
     if seen.mode != "probe":
         yield skipped("only --capabilities probe requests undeclared capabilities")
@@ -386,20 +402,3 @@ def _keeps_quiet(seen: SeenSession, probe: CapabilityProbe) -> Findings:
             yield bad(f"the client fulfilled {probe.name} without declaring it", answer)
         else:
             yield good(where)
-
-
-SCRIPTS = {
-    "sep-2322-client-request-state": Retrying,
-    "client-capabilities": Probing,
-    "client-capabilities-undeclared": Probing,
-}
-JUDGES: Mapping[str, Judge[SeenSession]] = {
-    "sep-2322-client-request-state-echoed": _each_retry(_state_comes_back, ECHO),
-    "sep-2322-client-jsonrpc-id-different": _each_retry(_another_id, ECHO, NO_STATE),
-    "sep-2322-client-no-state-omitted": _each_retry(_no_state_invented, NO_STATE),
-    "sep-2322-client-parallel-isolation": _nothing_leaks,
-    "sep-2322-default-result-type-complete": _complete_by_default,
-    "capabilities-on-every-request": _on_every_request,
-    **{f"capability-{probe.name}": _probed(probe, _honours) for probe in PROBES},
-    **{f"undeclared-{probe.name}": _probed(probe, _keeps_quiet) for probe in PROBES},
-}

@@ -7,7 +7,7 @@ client has survived is that it calls the second one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from mcptest.core.capture import StreamEnd
 from mcptest.core.revision import TIMELINE, Era, Revision, revision_of_wire
@@ -15,7 +15,6 @@ from mcptest.probe.conformance.client.seen import SeenSession
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Findings,
-    Judge,
     bad,
     expect,
     good,
@@ -62,7 +61,7 @@ def goes_on(seen: SeenSession) -> CheckFinding:
     return good(after[0])
 
 
-def _asked_once(seen: SeenSession) -> CheckFinding | None:
+def asked_once(seen: SeenSession) -> CheckFinding | None:
     """The call was not made again behind the user's back."""
     calls = seen.calls(GoingWrong.wrong)
     problem = f"the client called the tool {len(calls)} times, although it is not marked safe"
@@ -121,7 +120,7 @@ class FailingHttp(GoingWrong):
             call.visit.respond(500, b"<html>no JSON here</html>", kind="text/html")
 
 
-def _http_error_is_no_end(seen: SeenSession) -> CheckFinding | None:
+def http_500_session_kept(seen: SeenSession) -> CheckFinding | None:
     """A failed POST ends no session: nothing but a 404 does."""
     first = seen.calls(GoingWrong.wrong)
     again = [one for one in seen.requests("initialize") if first and one.place > first[0].place]
@@ -146,14 +145,14 @@ class UnknownRequests(GoingWrong):
             self.settle("unknown-1", "thank you")
 
 
-def _refuses_the_unknown(seen: SeenSession) -> Findings:
+def server_requests_unknown_refused(seen: SeenSession) -> Findings:
     for said in seen.answers("unknown-1"):
         code = inside(said.value, "error", "code")
         problem = f"the client answered an unknown method with {shown(code)}; expected -32601"
         yield expect(code == -32601, problem, said)
 
 
-def _answers_ping(seen: SeenSession) -> Findings:
+def server_requests_ping_answered(seen: SeenSession) -> Findings:
     for said in seen.answers("ping-1"):
         fine = isinstance(said.value.get("result"), dict)
         yield expect(fine, "expected an empty result for ping", said)
@@ -186,7 +185,7 @@ class Paging(Conforming):
         call.result(page)
 
 
-def _reads_every_page(seen: SeenSession) -> CheckFinding | None:
+def paging_every_page(seen: SeenSession) -> CheckFinding | None:
     sent = [said.params.get("cursor") for said in seen.requests("tools/list")]
     if not sent:
         return None
@@ -199,7 +198,7 @@ def _reads_every_page(seen: SeenSession) -> CheckFinding | None:
     return good(seen.requests("tools/list")[-1])
 
 
-def _leaves_cursors_alone(seen: SeenSession) -> Findings:
+def paging_cursors_opaque(seen: SeenSession) -> Findings:
     sent = [said for said in seen.requests("tools/list") if "cursor" in said.params]
     for said in sent:
         cursor = said.params["cursor"]
@@ -230,7 +229,7 @@ class AnsweringVersion(GoingWrong):
         self.welcome(call, version)
 
 
-def _gives_up_or_speaks(seen: SeenSession) -> Findings:
+def version_unknown_left(seen: SeenSession) -> Findings:
     """Nothing but an end may follow a version that nobody speaks."""
     first = seen.requests("initialize")
     for said in seen.sent:
@@ -242,7 +241,7 @@ def _gives_up_or_speaks(seen: SeenSession) -> Findings:
         yield good(said)
 
 
-def _sends_the_agreed_version(seen: SeenSession) -> Findings:
+def version_older_header(seen: SeenSession) -> Findings:
     agreed = seen.revision.value
     begins = max((one.place for one in seen.requests("initialize")), default=0)
     for said in [one for one in seen.requests() if one.place > begins]:
@@ -253,7 +252,7 @@ def _sends_the_agreed_version(seen: SeenSession) -> Findings:
         yield expect(header == agreed, f"MCP-Protocol-Version is {shown(header)}", said)
 
 
-def _falls_back(seen: SeenSession) -> CheckFinding | None:
+def era_fallback_initialize(seen: SeenSession) -> CheckFinding | None:
     discovered = seen.requests("server/discover")
     initialized = seen.requests("initialize")
     if initialized:
@@ -284,7 +283,7 @@ class AnsweringTooLate(GoingWrong):
             self._late = call
 
 
-def _cancels(seen: SeenSession) -> Findings:
+def slow_call_cancelled(seen: SeenSession) -> Findings:
     for call in seen.calls(GoingWrong.wrong)[:1]:
         if seen.revision.era is Era.STATELESS and seen.transport == "http":
             stream = call.visited.stream if call.visited else None
@@ -324,34 +323,3 @@ class HostileList(GoingWrong):
         )
         nested = {"name": "deep", "description": "Deep", "inputSchema": deep}
         self.tools = (*self.tools, *odd, nested)
-
-
-SCRIPTS = {
-    "duplicate-response": AnsweringTwice,
-    "unknown-response": AnsweringNobody,
-    "server-error": AnsweringWithAnError,
-    "broken-json": AnsweringWithBrokenJson,
-    "huge-response": AnsweringHuge,
-    "disconnect-mid-call": CuttingOff,
-    "http-500": FailingHttp,
-    "server-requests": UnknownRequests,
-    "tools-paging": Paging,
-    "version-older": AnsweringVersion,
-    "version-unknown": AnsweringVersion,
-    "era-fallback": GoingWrong,
-    "slow-call": AnsweringTooLate,
-    "hostile-list": HostileList,
-}
-JUDGES: Mapping[str, Judge[SeenSession]] = {
-    "goes-on": goes_on,
-    "asked-once": _asked_once,
-    "http-500-session-kept": _http_error_is_no_end,
-    "server-requests-unknown-refused": _refuses_the_unknown,
-    "server-requests-ping-answered": _answers_ping,
-    "paging-every-page": _reads_every_page,
-    "paging-cursors-opaque": _leaves_cursors_alone,
-    "version-unknown-left": _gives_up_or_speaks,
-    "version-older-header": _sends_the_agreed_version,
-    "era-fallback-initialize": _falls_back,
-    "slow-call-cancelled": _cancels,
-}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from mcptest.core.revision import Revision
@@ -10,6 +10,7 @@ from mcptest.probe.conformance.client.client_headers import Anything
 from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
+    Findings,
     Judge,
     bad,
     good,
@@ -50,7 +51,7 @@ class Tempting(Anything):
         return True
 
 
-def _never_fetches(seen: SeenSession) -> CheckFinding:
+def no_network_ref_deref(seen: SeenSession) -> CheckFinding:
     fetched = [one for one in seen.visits if one.path == CANARY]
     listed = seen.requests("tools/list")
     if fetched:
@@ -69,50 +70,34 @@ def _echoed(seen: SeenSession) -> list[tuple[SeenMessage, Obj]]:
     return [(call, schema) for call, schema in calls if isinstance(schema, dict)][:1]
 
 
-def _parts(*keywords: str) -> Callable[[Obj], Any]:
-    return lambda schema: {key: schema.get(key) for key in keywords}
+def json_schema_2020_12_client_echo_completed(seen: SeenSession) -> Findings:
+    return (good(call) for call, _ in _echoed(seen))
 
 
-def _survives(
-    part: Callable[[Obj], Any], *, since: Revision = Revision.V2025_11_25
+def survives(
+    keywords: Sequence[str] = (),
+    path: Sequence[str] = (),
+    *,
+    names: bool = False,
+    since: str = "2025-11-25",
 ) -> Judge[SeenSession]:
-    """The part of the schema comes back equal; before `since` it is not asked for."""
+    """These keywords of the schema come back equal, or what is at the path, or the names in that;
+    before `since` it is not asked for."""
+
+    def part(schema: Obj) -> Any:
+        if not path:
+            return {key: schema.get(key) for key in keywords}
+        value = inside(schema, *path)
+        return list(value or ()) if names else value
 
     def judge(seen: SeenSession) -> CheckFinding:
         for call, schema in _echoed(seen):
             received, wanted = part(schema), part(SCHEMA)
             if received == wanted:
                 return good(call)
-            if seen.revision < since:
+            if seen.revision < Revision(since):
                 return skipped(f"required only since {since}")
             return bad(f"the client returned {shown(received)}; expected {shown(wanted)}", call)
         return skipped("the client did not return the schema, as another check reports")
 
     return judge
-
-
-_NEW = Revision.V2026_07_28
-SCRIPTS = {"json-schema-ref-no-deref": Tempting, "json-schema-2020-12-preservation": Anything}
-JUDGES: Mapping[str, Judge[SeenSession]] = {
-    "sep-2106-no-network-ref-deref": _never_fetches,
-    "json-schema-2020-12-client-tool-found": lambda seen: map(
-        good, seen.requests("tools/list")[:1]
-    ),
-    "json-schema-2020-12-client-echo-completed": lambda seen: (
-        good(call) for call, _ in _echoed(seen)
-    ),
-    "json-schema-2020-12-client-$schema-preserved": _survives(_parts("$schema")),
-    "json-schema-2020-12-client-$defs-preserved": _survives(
-        lambda schema: list(schema.get("$defs") or ())
-    ),
-    "json-schema-2020-12-client-additionalProperties-preserved": _survives(
-        _parts("additionalProperties")
-    ),
-    "sep-2106-client-composition-keywords-preserved": _survives(_parts("allOf"), since=_NEW),
-    "sep-2106-client-conditional-keywords-preserved": _survives(
-        _parts("if", "then", "else"), since=_NEW
-    ),
-    "sep-2106-client-anchor-keyword-preserved": _survives(
-        lambda schema: inside(schema, "$defs", "address", "$anchor"), since=_NEW
-    ),
-}

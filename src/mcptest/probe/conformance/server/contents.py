@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, pairwise
 from typing import Any
 
@@ -36,7 +36,6 @@ from mcptest.probe.conformance.server.scene import (
     Problems,
     ScenarioStage,
     Scene,
-    ServerScript,
     asks,
     listed,
     missing_members,
@@ -50,8 +49,7 @@ _LISTS = ("first", "second", "third")
 _COMPLETED = "test_prompt_with_arguments"
 _CACHED = {**LIST_CAPABILITIES, "resources/read": "resources"}
 """With the capability that each needs."""
-TOOL = "json_schema_2020_12_tool"
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_TOOL = "json_schema_2020_12_tool"
 
 
 def completed(entry: Obj) -> Obj:
@@ -60,16 +58,16 @@ def completed(entry: Obj) -> Obj:
     return entry if requests is None else {**entry, "script": asks(requests)}
 
 
-def _list_tools(stage: ScenarioStage) -> None:
+def list_tools(stage: ScenarioStage) -> None:
     for label in _LISTS if stage.scene.is_stateless else _LISTS[:1]:
         stage.ask(label, "tools/list")
 
 
-def _each_has(kind: str, *members: str) -> Problems:
-    return lambda result: missing_members(result.get(f"{kind}s"), kind, *members)
+def each_has(kind: str, members: Sequence[str], label: str = "asked") -> Judge[Scene]:
+    return result_of(label)(lambda result: missing_members(result.get(f"{kind}s"), kind, *members))
 
 
-def _names(scene: Scene) -> CheckFinding:
+def tools_name_format(scene: Scene) -> CheckFinding:
     heard = scene["first"]
     if heard.without_result:
         return bad(heard.without_result, heard)
@@ -81,7 +79,7 @@ def _names(scene: Scene) -> CheckFinding:
     return verdict((f"{show(str(one), 140)!r} {problem}" for one in odd), heard, mild=True)
 
 
-def _order(scene: Scene) -> CheckFinding:
+def tools_list_deterministic_order(scene: Scene) -> CheckFinding:
     orders = []
     for heard in (scene[label] for label in _LISTS):
         if heard.without_result:
@@ -96,7 +94,7 @@ def _order(scene: Scene) -> CheckFinding:
     return expect(same, fault, scene["second"], mild=True)
 
 
-def _complete(stage: ScenarioStage) -> None:
+def complete_argument(stage: ScenarioStage) -> None:
     name = stage.scene.fixture(_COMPLETED)
     declared = stage.scene.offered.prompt_arguments(name)
     argument = "arg1" if "arg1" in declared else next(iter(declared), "arg1")
@@ -107,7 +105,8 @@ def _complete(stage: ScenarioStage) -> None:
     stage.ask("asked", "completion/complete", asked)
 
 
-def _completion_problems(result: Obj) -> Iterator[str]:
+@result_of("asked")
+def completion_complete(result: Obj) -> Iterator[str]:
     completion = result.get("completion")
     if not isinstance(completion, dict):
         yield "the result has no completion object"
@@ -115,7 +114,7 @@ def _completion_problems(result: Obj) -> Iterator[str]:
         yield "completion.values is not an array"
 
 
-def _ask_all(stage: ScenarioStage) -> None:
+def ask_all(stage: ScenarioStage) -> None:
     for method, capability in LIST_CAPABILITIES.items():
         if stage.scene.offered.declares(capability):
             stage.ask(method, method)
@@ -126,7 +125,9 @@ def _ask_all(stage: ScenarioStage) -> None:
         stage.ask("resources/read", "resources/read", {"uri": uri})
 
 
-def _hints(method: str, capability: str) -> Judge[Scene]:
+def has_hints(method: str) -> Judge[Scene]:
+    capability = _CACHED[method]
+
     def judge(scene: Scene) -> CheckFinding:
         heard = scene[method]
         if method in scene:
@@ -141,6 +142,8 @@ def _hints(method: str, capability: str) -> Judge[Scene]:
 
 
 def _values(member: str, fits: Callable[[Any], bool]) -> Judge[Scene]:
+    """Wherever a result has this member, it fits."""
+
     def judge(scene: Scene) -> CheckFinding:
         results = {method: scene[method].result for method in _CACHED if method in scene}
         if not results:
@@ -162,7 +165,11 @@ def _is_life(value: Any) -> bool:
     return bool(whole and value >= 0)
 
 
-def _walk(stage: ScenarioStage) -> None:
+ttl_non_negative = _values("ttlMs", _is_life)
+cache_scope_valid = _values("cacheScope", lambda one: one in ("public", "private"))
+
+
+def walk(stage: ScenarioStage) -> None:
     """Every page of the list, until the tool was seen."""
     numbers = count(1)
     pages = walk_pages(
@@ -173,7 +180,7 @@ def _walk(stage: ScenarioStage) -> None:
     )
     with contextlib.suppress(EndlessPages):  # the tool was not on any of them
         for heard in pages:
-            if _tool_on(heard, stage.scene.fixture(TOOL)) is not None:
+            if _tool_on(heard, stage.scene.fixture(_TOOL)) is not None:
                 return
 
 
@@ -182,46 +189,60 @@ def _tool_on(heard: Heard, name: str) -> Obj | None:
     return next((tool for tool in tools if tool.get("name") == name), None)
 
 
-def _keeps(problems: Problems = lambda schema: (), *, only_stateless: bool = False) -> Judge[Scene]:
+def _schema(only_stateless: bool = False) -> Callable[[Problems], Judge[Scene]]:
     """The tool is listed, and its schema has no problems. What only 2026-07-28 asks for is no fault
     where it is absent before that."""
 
-    def judge(scene: Scene) -> CheckFinding:
-        if not scene.heard:
-            return bad("tools/list was not sent")
-        heard = max(scene.heard.values(), key=lambda one: one.place)
-        tool = _tool_on(heard, scene.fixture(TOOL))
-        schema = None if tool is None else tool.get("inputSchema")
-        if not isinstance(schema, dict):
-            unlisted = f"the server does not list the tool {scene.fixture(TOOL)}"
-            why = unlisted if tool is None else "inputSchema is not an object"
-            return bad(heard.without_result or why, heard)
-        row = verdict(problems(schema), heard)
-        excused = only_stateless and not scene.is_stateless and row.status is CheckStatus.FAILURE
-        return replace(row, status=CheckStatus.SKIPPED) if excused else row
+    def judging(problems: Problems) -> Judge[Scene]:
+        def judge(scene: Scene) -> CheckFinding:
+            if not scene.heard:
+                return bad("tools/list was not sent")
+            heard = max(scene.heard.values(), key=lambda one: one.place)
+            tool = _tool_on(heard, scene.fixture(_TOOL))
+            schema = None if tool is None else tool.get("inputSchema")
+            if not isinstance(schema, dict):
+                unlisted = f"the server does not list the tool {scene.fixture(_TOOL)}"
+                why = unlisted if tool is None else "inputSchema is not an object"
+                return bad(heard.without_result or why, heard)
+            row = verdict(problems(schema), heard)
+            excused = only_stateless and not scene.is_stateless
+            excused = excused and row.status is CheckStatus.FAILURE
+            return replace(row, status=CheckStatus.SKIPPED) if excused else row
 
-    return judge
+        return judge
+
+    return judging
 
 
-def _is(keyword: str, wanted: Any, written: str, most: int) -> Problems:
+tool_with_schema = _schema()(lambda schema: ())
+
+
+def schema_keeps(keyword: str, value: str | bool) -> Judge[Scene]:
+    written, most = ("false", 60) if value is False else (repr(value), 120)
+
     def problems(schema: Obj) -> Iterator[str]:
         given = schema.get(keyword)
-        if given is not wanted and (isinstance(wanted, bool) or given != wanted):
+        if given is not value and (isinstance(value, bool) or given != value):
             yield f"{keyword} is {show(repr(given), most)}, not {written}"
 
-    return problems
+    return _schema()(problems)
 
 
-def _schema_has(member: str, *path: str, problem: str) -> Problems:
-    return lambda schema: () if member in object_in(schema, *path) else (problem,)
+def schema_has(path: Sequence[str], member: str, only_stateless: bool = False) -> Judge[Scene]:
+    problem = f"{'.'.join(path)} has no {member}"
+    return _schema(only_stateless)(
+        lambda schema: () if member in object_in(schema, *path) else (problem,)
+    )
 
 
-def _composition(schema: Obj) -> Iterator[str]:
+@_schema(only_stateless=True)
+def composition_keywords_preserved(schema: Obj) -> Iterator[str]:
     if not any(isinstance(part.get("anyOf"), list) for part in listed(schema.get("allOf"))):
         yield "allOf with an anyOf in it is missing"
 
 
-def _conditions(schema: Obj) -> Iterator[str]:
+@_schema(only_stateless=True)
+def conditional_keywords_preserved(schema: Obj) -> Iterator[str]:
     yield from (f"{word} is missing" for word in ("if", "then", "else") if word not in schema)
 
 
@@ -241,33 +262,37 @@ def _items(result: Obj, member: str) -> tuple[list[Obj], list[str]]:
     return listed(items), [] if items else [f"the {member} array is empty"]
 
 
-def _has_block(
-    kind: str, *members: str, called: str = "", more: Problems = lambda block: ()
-) -> Problems:
-    """There is a block of this kind, with these members; `more` looks at the block itself."""
+def has_block(
+    kind: str, members: Sequence[str], called: str = "", mime_type: str = ""
+) -> Judge[Scene]:
+    """The result has a block of this kind, with these members."""
 
+    @success_of
     def problems(result: Obj) -> Iterator[str]:
-        blocks, unseen = _items(result, "content")
-        block = next((one for one in blocks if one.get("type") == kind), None)
-        if not block:
-            yield from unseen or [f"the result has no content of type {kind}"]
-            return
-        lacking = (one for one in members if not block.get(one))
+        block, unseen = _block(result, kind)
+        yield from unseen
+        lacking = (one for one in members if block and not block.get(one))
         yield from (f"the {called or kind} has no {one}" for one in lacking)
-        yield from more(block)
+        given = block.get("mimeType")
+        if mime_type and given and given != mime_type:
+            yield f"mimeType is {show(repr(given), 60)}, not {mime_type!r}"
 
     return problems
 
 
-def _is_wav(block: Obj) -> Iterator[str]:
-    kind = block.get("mimeType")
-    if kind and kind != "audio/wav":
-        yield f"mimeType is {show(repr(kind), 60)}, not 'audio/wav'"
+def _block(result: Obj, kind: str) -> tuple[Obj, list[str]]:
+    """The first block of this kind, or why there is none."""
+    blocks, unseen = _items(result, "content")
+    block: Obj = next((one for one in blocks if one.get("type") == kind), {})
+    return block, [] if block else unseen or [f"the result has no content of type {kind}"]
 
 
-def _embedded(block: Obj) -> Iterator[str]:
+@success_of
+def tools_call_embedded_resource(result: Obj) -> Iterator[str]:
+    block, unseen = _block(result, "resource")
+    yield from unseen
     resource = block.get("resource")
-    if not isinstance(resource, dict):
+    if block and not isinstance(resource, dict):
         yield "the resource block has no resource"
     elif resource:
         lacking = (one for one in ("uri", "mimeType") if not resource.get(one))
@@ -276,7 +301,8 @@ def _embedded(block: Obj) -> Iterator[str]:
         yield "the resource has neither text nor blob"
 
 
-def _mixed_problems(result: Obj) -> Iterator[str]:
+@success_of
+def tools_call_mixed_content(result: Obj) -> Iterator[str]:
     blocks, problems = _items(result, "content")
     yield from problems
     kinds = {one.get("type") for one in blocks if isinstance(one.get("type"), str)}
@@ -285,7 +311,8 @@ def _mixed_problems(result: Obj) -> Iterator[str]:
             yield f"the result has no content of type {kind}"
 
 
-def _failure_problems(result: Obj) -> Iterator[str]:
+@result_of("asked")
+def tools_call_error(result: Obj) -> Iterator[str]:
     if result.get("isError") is not True:
         yield "the result does not have isError: true"
     blocks, problems = _items(result, "content")
@@ -294,16 +321,15 @@ def _failure_problems(result: Obj) -> Iterator[str]:
         yield "the first block has no text that explains the error"
 
 
-def _with_progress(stage: ScenarioStage) -> None:
+def ask_with_progress(stage: ScenarioStage) -> None:
     since = len(stage.main.notifications)
-    params = stage.call_params("test_tool_with_progress", {})
-    params["_meta"] = {"progressToken": _TOKEN}
-    heard = stage.ask("asked", "tools/call", params)
+    method, params = stage.fixture_request()
+    heard = stage.ask("asked", method, {**params, "_meta": {"progressToken": _TOKEN}})
     if heard.answered:
         stage.await_notices(PROGRESS, _AT_LEAST, since, min(0.5, stage.patience))
 
 
-def _progress(scene: Scene) -> CheckFinding:
+def tools_call_with_progress(scene: Scene) -> CheckFinding:
     heard = scene["asked"]
     if heard.without_success:
         return bad(heard.without_success, heard)
@@ -324,14 +350,14 @@ def _progress(scene: Scene) -> CheckFinding:
     return verdict(problems, heard)
 
 
-def _with_logging(stage: ScenarioStage) -> None:
+def ask_with_logging(stage: ScenarioStage) -> None:
     stage.ask("level", "logging/setLevel", {"level": "debug"})
     since = len(stage.main.notifications)
-    if stage.call("asked", "test_tool_with_logging", {}).answered:
+    if stage.ask("asked", *stage.fixture_request()).answered:
         stage.await_notices(LOG, _AT_LEAST, since, min(0.5, stage.patience))
 
 
-def _logged(scene: Scene) -> CheckFinding:
+def tools_call_with_logging(scene: Scene) -> CheckFinding:
     heard = scene["asked"]
     count = len(scene.notices("asked", LOG))
     problems = [scene["level"].without_result, heard.without_success]
@@ -340,7 +366,7 @@ def _logged(scene: Scene) -> CheckFinding:
     return verdict(problems, heard)
 
 
-def _asked_for(method: str) -> Judge[Scene]:
+def asked_for(method: str) -> Judge[Scene]:
     def judge(scene: Scene) -> CheckFinding:
         heard = scene["asked"]
         methods = [one.get("method") for one in heard.exchange.asked]
@@ -353,15 +379,6 @@ def _asked_for(method: str) -> Judge[Scene]:
     return judge
 
 
-_DEFAULTS: dict[str, tuple[str, str, Any]] = {
-    "string": ("name", "string", "John Doe"),
-    "integer": ("age", "integer", 30),
-    "number": ("score", "number", 95.5),
-    "enum": ("status", "string", "active"),
-    "boolean": ("verified", "boolean", True),
-}
-
-
 def _fields(scene: Scene) -> tuple[Obj, str]:
     """The fields of the form that was asked for, or why there are none."""
     heard = scene["asked"]
@@ -372,21 +389,25 @@ def _fields(scene: Scene) -> tuple[Obj, str]:
     return {}, heard.without_result or "the server did not send elicitation/create"
 
 
-def _judge(field: str, kind: str, problems: Problems) -> Judge[Scene]:
+def _field(field: str, kind: str) -> Callable[[Problems], Judge[Scene]]:
     """A field of the form is there, is of this type, and has no other problems."""
 
-    def judge(scene: Scene) -> CheckFinding:
-        fields, why = _fields(scene)
-        schema = fields.get(field)
-        if why or not isinstance(schema, dict):
-            return bad(why or f"the form has no field {field}", scene["asked"])
-        found = (*_type_problems(schema, kind), *problems(schema))
-        return verdict((f"{field}: {one}" for one in found), scene["asked"])
+    def judging(problems: Problems) -> Judge[Scene]:
+        def judge(scene: Scene) -> CheckFinding:
+            fields, why = _fields(scene)
+            schema = fields.get(field)
+            if why or not isinstance(schema, dict):
+                return bad(why or f"the form has no field {field}", scene["asked"])
+            found = (*_type_problems(schema, kind), *problems(schema))
+            return verdict((f"{field}: {one}" for one in found), scene["asked"])
 
-    return judge
+        return judge
+
+    return judging
 
 
-def _default_problems(wanted: Any, is_choice: bool) -> Problems:
+def has_default(field: str, kind: str, wanted: Any, is_choice: bool = False) -> Judge[Scene]:
+    @_field(field, kind)
     def problems(schema: Obj) -> Iterator[str]:
         choices = schema.get("enum")
         if is_choice and not isinstance(choices, list):
@@ -418,20 +439,31 @@ def _has_titles(options: Any) -> bool:
     )
 
 
-def _untitled_single(schema: Obj) -> Iterator[str]:
-    if not isinstance(schema.get("enum"), list):
-        yield "enum is not an array"
-    yield from (f"it also has {one}" for one in ("oneOf", "enumNames") if schema.get(one))
+def choice(
+    field: str, member: str, never: Sequence[str], *, titled: bool = False, many: bool = False
+) -> Judge[Scene]:
+    """A field gives its choices, of which one is made or many, in this member and in no other."""
+
+    @_field(field, "array" if many else "string")
+    def problems(schema: Obj) -> Iterator[str]:
+        part = schema.get("items") if many else schema
+        if not isinstance(part, dict):
+            yield "items is not an object"
+            return
+        if many and not titled:
+            yield from (f"items: {one}" for one in _type_problems(part, "string"))
+        options, place = part.get(member), "items." if many else ""
+        if not (_has_titles(options) if titled else isinstance(options, list)):
+            what = "an array of const and title" if titled else "an array"
+            yield f"{place}{member} is not {what}"
+        whole = "items" if many else "it"
+        yield from (f"{whole} also has {one}" for one in never if part.get(one))
+
+    return problems
 
 
-def _titled_single(schema: Obj) -> Iterator[str]:
-    if not _has_titles(schema.get("oneOf")):
-        yield "oneOf is not an array of const and title"
-    if schema.get("enum"):
-        yield "it also has enum"
-
-
-def _legacy(schema: Obj) -> Iterator[str]:
+@_field("legacyEnum", "string")
+def elicitation_sep1330_legacy_enumnames(schema: Obj) -> Iterator[str]:
     values, names = schema.get("enum"), schema.get("enumNames")
     if not isinstance(values, list):
         yield "enum is not an array"
@@ -439,38 +471,6 @@ def _legacy(schema: Obj) -> Iterator[str]:
         yield "enumNames is not an array"
     elif isinstance(values, list) and len(names) != len(values):
         yield f"there are {len(values)} values and {len(names)} names"
-
-
-def _untitled_multi(schema: Obj) -> Iterator[str]:
-    items = schema.get("items")
-    if not isinstance(items, dict):
-        yield "items is not an object"
-        return
-    yield from (f"items: {one}" for one in _type_problems(items, "string"))
-    if not isinstance(items.get("enum"), list):
-        yield "items.enum is not an array"
-    if items.get("anyOf"):
-        yield "items also has anyOf"
-
-
-def _titled_multi(schema: Obj) -> Iterator[str]:
-    items = schema.get("items")
-    if not isinstance(items, dict):
-        yield "items is not an object"
-        return
-    if not _has_titles(items.get("anyOf")):
-        yield "items.anyOf is not an array of const and title"
-    if items.get("enum"):
-        yield "items also has enum"
-
-
-_CHOICES: dict[str, tuple[str, str, Problems]] = {
-    "untitled-single": ("untitledSingle", "string", _untitled_single),
-    "titled-single": ("titledSingle", "string", _titled_single),
-    "legacy-enumnames": ("legacyEnum", "string", _legacy),
-    "untitled-multi": ("untitledMulti", "array", _untitled_multi),
-    "titled-multi": ("titledMulti", "array", _titled_multi),
-}
 
 
 NOWHERE = "test://nonexistent-resource-for-conformance-testing"
@@ -486,7 +486,8 @@ def _first(result: Obj) -> tuple[Obj, list[str]]:
     return first, missing
 
 
-def _has(*members: str) -> Problems:
+def contents_have(*members: str) -> Judge[Scene]:
+    @result_of("asked")
     def problems(result: Obj) -> Iterable[str]:
         first, missing = _first(result)
         return missing or [f"the contents have no {one}" for one in members if not first.get(one)]
@@ -494,7 +495,8 @@ def _has(*members: str) -> Problems:
     return problems
 
 
-def _from_template(result: Obj) -> Iterable[str]:
+@result_of("asked")
+def resources_templates_read(result: Obj) -> Iterable[str]:
     first, missing = _first(result)
     if missing:
         return missing
@@ -506,7 +508,10 @@ def _from_template(result: Obj) -> Iterable[str]:
     return [] if FILLED_IN in text else [f"the contents do not have the value {FILLED_IN}"]
 
 
-def _no_empty_contents(scene: Scene) -> CheckFinding:
+answered = result_of("asked")(lambda result: ())
+
+
+def no_empty_contents(scene: Scene) -> CheckFinding:
     heard = scene.answered("asked")
     fine = heard.exchange.answer == "error" or listed(heard.result.get("contents"))
     return expect(
@@ -514,7 +519,7 @@ def _no_empty_contents(scene: Scene) -> CheckFinding:
     )
 
 
-def _code(scene: Scene) -> CheckFinding:
+def error_code(scene: Scene) -> CheckFinding:
     heard = scene.answered("asked")
     if heard.exchange.answer == "result":
         return warned("the server returned a result instead of an error", heard)
@@ -524,7 +529,7 @@ def _code(scene: Scene) -> CheckFinding:
     return expect(heard.code == _INVALID_PARAMS, fault, heard, mild=True)
 
 
-def _data(scene: Scene) -> CheckFinding:
+def data_uri(scene: Scene) -> CheckFinding:
     heard = scene.answered("asked")
     if heard.exchange.answer != "error":
         return bad("the server returned no error", heard)
@@ -536,13 +541,15 @@ def _data(scene: Scene) -> CheckFinding:
 _ARGUMENTS = {"arg1": "testValue1", "arg2": "testValue2"}
 
 
-def _simple(result: Obj) -> Iterator[str]:
+@result_of("asked")
+def prompts_get_simple(result: Obj) -> Iterator[str]:
     messages, problems = _items(result, "messages")
     yield from problems
     yield from missing_members(messages, "message", "role", "content")
 
 
-def _with_both(result: Obj) -> Iterator[str]:
+@result_of("asked")
+def prompts_get_with_args(result: Obj) -> Iterator[str]:
     messages, problems = _items(result, "messages")
     yield from problems
     said = str(messages)
@@ -551,7 +558,8 @@ def _with_both(result: Obj) -> Iterator[str]:
             yield f"the messages do not have the value of {name}"
 
 
-def _with_content(kind: str, *members: str) -> Problems:
+def message_has(kind: str, *members: str) -> Judge[Scene]:
+    @result_of("asked")
     def problems(result: Obj) -> Iterable[str]:
         messages, missing = _items(result, "messages")
         contents = [one["content"] for one in messages if isinstance(one.get("content"), dict)]
@@ -563,70 +571,3 @@ def _with_content(kind: str, *members: str) -> Problems:
         return missing or ([] if fits else [f"no message has content of type {wanted}"])
 
     return problems
-
-
-SCRIPTS: dict[str, ServerScript] = {
-    "completion-complete": _complete,
-    "tools-list": _list_tools,
-    "caching": _ask_all,
-    "json-schema-2020-12": _walk,
-    "tools-call-with-logging": _with_logging,
-    "tools-call-with-progress": _with_progress,
-}
-JUDGES: dict[str, Judge[Scene]] = {
-    "completion-complete": result_of("asked", _completion_problems),
-    "tools-list": result_of("first", _each_has("tool", "name", "description", "inputSchema")),
-    "tools-name-format": _names,
-    "tools-list-deterministic-order": _order,
-    "resources-list": result_of("asked", _each_has("resource", "uri", "name")),
-    "prompts-list": result_of("asked", _each_has("prompt", "name", "description")),
-    **{
-        f"sep-2549-{method.replace('/', '-')}-caching-hints": _hints(method, capability)
-        for method, capability in _CACHED.items()
-    },
-    "sep-2549-ttl-non-negative": _values("ttlMs", _is_life),
-    "sep-2549-cache-scope-valid": _values("cacheScope", lambda one: one in ("public", "private")),
-    "json-schema-2020-12-tool-found": _keeps(),
-    "json-schema-2020-12-$schema": _keeps(_is("$schema", DIALECT, repr(DIALECT), 120)),
-    "json-schema-2020-12-$defs": _keeps(
-        _schema_has("address", "$defs", problem="$defs has no address")
-    ),
-    "json-schema-2020-12-additionalProperties": _keeps(
-        _is("additionalProperties", False, "false", 60)
-    ),
-    "sep-2106-composition-keywords-preserved": _keeps(_composition, only_stateless=True),
-    "sep-2106-conditional-keywords-preserved": _keeps(_conditions, only_stateless=True),
-    "sep-2106-anchor-keyword-preserved": _keeps(
-        _schema_has("$anchor", "$defs", "address", problem="$defs.address has no $anchor"),
-        only_stateless=True,
-    ),
-    "tools-call-simple-text": success_of(_has_block("text", "text", called="text block")),
-    "tools-call-image": success_of(_has_block("image", "data", "mimeType")),
-    "tools-call-audio": success_of(_has_block("audio", "data", "mimeType", more=_is_wav)),
-    "tools-call-embedded-resource": success_of(_has_block("resource", more=_embedded)),
-    "tools-call-mixed-content": success_of(_mixed_problems),
-    "tools-call-with-logging": _logged,
-    "tools-call-error": result_of("asked", _failure_problems),
-    "tools-call-with-progress": _progress,
-    "tools-call-sampling": _asked_for("sampling/createMessage"),
-    "tools-call-elicitation": _asked_for("elicitation/create"),
-    **{
-        f"elicitation-sep1034-{what}-default": _judge(
-            field, kind, _default_problems(wanted, what == "enum")
-        )
-        for what, (field, kind, wanted) in _DEFAULTS.items()
-    },
-    **{f"elicitation-sep1330-{what}": _judge(*judged) for what, judged in _CHOICES.items()},
-    "resources-read-text": result_of("asked", _has("uri", "mimeType", "text")),
-    "resources-read-binary": result_of("asked", _has("uri", "mimeType", "blob")),
-    "resources-templates-read": result_of("asked", _from_template),
-    "resources-subscribe": result_of("asked", lambda result: ()),
-    "resources-unsubscribe": result_of("asked", lambda result: ()),
-    "sep-2164-no-empty-contents": _no_empty_contents,
-    "sep-2164-error-code": _code,
-    "sep-2164-data-uri": _data,
-    "prompts-get-simple": result_of("asked", _simple),
-    "prompts-get-with-args": result_of("asked", _with_both),
-    "prompts-get-embedded-resource": result_of("asked", _with_content("resource")),
-    "prompts-get-with-image": result_of("asked", _with_content("image", "data", "mimeType")),
-}

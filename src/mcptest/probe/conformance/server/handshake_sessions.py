@@ -23,7 +23,6 @@ from mcptest.probe.conformance.server.scene import (
     Obj,
     ScenarioStage,
     Scene,
-    ServerScript,
     result_of,
 )
 from mcptest.wire.envelope import decode
@@ -68,6 +67,14 @@ def _begun(scene: Scene) -> _Begun:
     )
 
 
+def keep_quiet(stage: ScenarioStage) -> None:
+    """The connection was opened for the scenario: the handshake is all that it looks at."""
+
+
+def server_initialize(scene: Scene) -> CheckFinding:
+    return verdict(_problems_of_handshake(scene))
+
+
 def _problems_of_handshake(scene: Scene) -> Iterator[str]:
     begun = _begun(scene)
     if not isinstance(begun.result, dict):
@@ -85,7 +92,7 @@ def _problems_of_handshake(scene: Scene) -> Iterator[str]:
         yield f"the server answered notifications/initialized with HTTP {status}"
 
 
-def _session_id(scene: Scene) -> CheckFinding:
+def server_session_id_visible_ascii(scene: Scene) -> CheckFinding:
     given = _begun(scene).session_id
     if given is None:
         return info("the server issued no session id, which is optional")
@@ -93,7 +100,7 @@ def _session_id(scene: Scene) -> CheckFinding:
     return expect(is_legal_session_id(given), fault)
 
 
-def _end_session(stage: ScenarioStage) -> None:
+def end_session(stage: ScenarioStage) -> None:
     if "Mcp-Session-Id" in stage.main.lifecycle.headers("", None):
         stage.http("delete", "DELETE", {})
         stage.ask("after", "tools/list")
@@ -110,7 +117,7 @@ def _of_session(judge: Callable[[Scene, _Begun], CheckFinding]) -> Judge[Scene]:
 
 
 @_of_session
-def _accepted(scene: Scene, begun: _Begun) -> CheckFinding:
+def server_session_initialized_accepted(scene: Scene, begun: _Begun) -> CheckFinding:
     status = begun.initialized
     return expect(
         _is_fine(status), f"the server answered notifications/initialized with HTTP {status}"
@@ -118,7 +125,7 @@ def _accepted(scene: Scene, begun: _Begun) -> CheckFinding:
 
 
 @_of_session
-def _deleted(scene: Scene, begun: _Begun) -> CheckFinding:
+def server_session_delete_accepted(scene: Scene, begun: _Begun) -> CheckFinding:
     heard, after = scene["delete"], scene["after"]
     status = heard.status
     if status == _NOT_ALLOWED:
@@ -133,7 +140,7 @@ def _deleted(scene: Scene, begun: _Begun) -> CheckFinding:
 
 
 @_of_session
-def _stays_ended(scene: Scene, begun: _Begun) -> CheckFinding:
+def server_session_terminated_returns_404(scene: Scene, begun: _Begun) -> CheckFinding:
     ended, after = scene["delete"].status, scene["after"]
     if not _is_fine(ended) and not ended == after.status == _GONE:
         return skipped(f"the session did not end (DELETE got HTTP {ended})")
@@ -147,22 +154,8 @@ def _is_fine(status: int | None) -> bool:
     return status is not None and 200 <= status < 300
 
 
-def _empty(result: Obj) -> Iterator[str]:
+@result_of("asked")
+def empty_result(result: Obj) -> Iterator[str]:
     members = [str(name) for name in result if name != "_meta"]  # which any result may have
     if members:
         yield f"the result is not empty, it has {', '.join(members[:5])}"
-
-
-SCRIPTS: dict[str, ServerScript] = {
-    "server-initialize": lambda stage: None,  # its connection was opened for it: the handshake
-    "server-session-lifecycle": _end_session,
-}
-JUDGES: dict[str, Judge[Scene]] = {
-    "server-initialize": lambda scene: verdict(_problems_of_handshake(scene)),
-    "server-session-id-visible-ascii": _session_id,
-    "server-session-initialized-accepted": _accepted,
-    "server-session-delete-accepted": _deleted,
-    "server-session-terminated-returns-404": _stays_ended,
-    "logging-set-level": result_of("asked", _empty),
-    "ping": result_of("asked", _empty),
-}

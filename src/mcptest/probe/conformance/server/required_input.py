@@ -4,7 +4,7 @@ changed state, and who may not ask at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from mcptest.core.safe_text import show
@@ -27,10 +27,7 @@ from mcptest.probe.conformance.server.scene import (
 )
 from mcptest.rules.protocol import CLIENT_CAPABILITIES
 
-_PREFIX = "test_input_required_result_"
-ELICITING = f"{_PREFIX}elicitation"
-ELICITATION, SAMPLING, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
-PROMPT = f"{_PREFIX}prompt"
+SAMPLING, ROOTS = "sampling/createMessage", "roots/list"
 _NO_STATE = "the result has no requestState that is a string"
 
 
@@ -75,15 +72,11 @@ Again: TypeAlias = Callable[[Obj], Mapping[str, Obj]]
 """From the call as it should be made again to the calls that are made, by their labels."""
 
 
-def _asked_back(
-    again: Again = lambda whole: {"completed": whole}, *, tool: str = ELICITING
-) -> ServerScript:
+def _asked_back(again: Again) -> ServerScript:
     """Ask first, so that the state is known; then call again."""
 
     def script(stage: ScenarioStage) -> None:
-        method, params = "tools/call", stage.call_params(tool, {})
-        if tool == PROMPT:
-            method, params = "prompts/get", stage.prompt_params(tool)
+        method, params = stage.fixture_request()
         asked = stage.ask("asked", method, params)
         if _requests(asked):
             for label, whole in again(_retry(params, asked)).items():
@@ -92,45 +85,51 @@ def _asked_back(
     return script
 
 
-def _multi_round(stage: ScenarioStage) -> None:
-    params = stage.call_params(f"{_PREFIX}multi_round", {})
-    heard = stage.ask("asked", "tools/call", params)
+asked_back = _asked_back(lambda whole: {"completed": whole})
+
+
+def asked_back_twice(stage: ScenarioStage) -> None:
+    method, params = stage.fixture_request()
+    heard = stage.ask("asked", method, params)
     for label in ("second", "completed"):
         if not _requests(heard):
             return
-        heard = stage.ask(label, "tools/call", _retry(params, heard))
+        heard = stage.ask(label, method, _retry(params, heard))
 
 
-def _wrong_key(whole: Obj) -> Mapping[str, Obj]:
+@_asked_back
+def wrong_key(whole: Obj) -> Mapping[str, Obj]:
     return {"odd": {**whole, "inputResponses": {"wrong_key": accepted(data="wrong")}}}
 
 
-def _extra_keys(whole: Obj) -> Mapping[str, Obj]:
+@_asked_back
+def extra_keys(whole: Obj) -> Mapping[str, Obj]:
     extra = {"unknown_extra_key": accepted(foo="bar"), "another_unexpected": accepted(baz=123)}
     return {"odd": {**whole, "inputResponses": {**whole["inputResponses"], **extra}}}
 
 
-def _invalid(whole: Obj) -> Mapping[str, Obj]:
+@_asked_back
+def invalid(whole: Obj) -> Mapping[str, Obj]:
     number = dict.fromkeys(whole["inputResponses"], 12345)
     odd = {"number": number, "null": None}
     return {label: {**whole, "inputResponses": answers} for label, answers in odd.items()}
 
 
-def _tamper(stage: ScenarioStage) -> None:
-    params = stage.call_params(f"{_PREFIX}tampered_state", {})
-    asked = stage.ask("asked", "tools/call", params)
+def tamper(stage: ScenarioStage) -> None:
+    method, params = stage.fixture_request()
+    asked = stage.ask("asked", method, params)
     if isinstance(asked.result.get("requestState"), str):
         whole = _retry(params, asked)
         changed = {**whole, "requestState": f"{whole['requestState']}-TAMPERED"}
-        stage.ask("tampered", "tools/call", changed)
+        stage.ask("tampered", method, changed)
 
 
-def _declare_sampling(stage: ScenarioStage) -> None:
-    params = stage.call_params(f"{_PREFIX}capabilities", {})
-    stage.ask("asked", "tools/call", params, meta={CLIENT_CAPABILITIES: {"sampling": {}}})
+def declare_sampling(stage: ScenarioStage) -> None:
+    method, params = stage.fixture_request()
+    stage.ask("asked", method, params, meta={CLIENT_CAPABILITIES: {"sampling": {}}})
 
 
-def _lists(stage: ScenarioStage) -> None:
+def ask_lists(stage: ScenarioStage) -> None:
     for capability in ("tools", "prompts"):
         if stage.scene.offered.declares(capability):
             stage.ask(f"{capability}/list", f"{capability}/list", {})
@@ -150,8 +149,8 @@ def _methods(heard: Heard) -> set[str]:
     return {one for one in found if isinstance(one, str)}
 
 
-def _asks(
-    *methods: str, key: str = "", with_state: bool = False, at_least: int = 1
+def asks_for(
+    *, methods: Sequence[str] = (), key: str = "", with_state: bool = False, at_least: int = 1
 ) -> Judge[Scene]:
     def problems(heard: Heard) -> Iterator[str]:
         asked = _requests(heard)
@@ -170,7 +169,7 @@ def _asks(
     )
 
 
-def _completes(member: str = "") -> Judge[Scene]:
+def completes(member: str = "") -> Judge[Scene]:
     """The last call is complete; with `member`, its result has a list of that name."""
 
     def judge(scene: Scene) -> CheckFinding:
@@ -187,7 +186,7 @@ def _completes(member: str = "") -> Judge[Scene]:
     return judge
 
 
-def _second_round(scene: Scene) -> CheckFinding:
+def multi_round_r2(scene: Scene) -> CheckFinding:
     second = scene["second"]
     state, problem = second.result.get("requestState"), _why_not_asking(second)
     if not problem and not isinstance(state, str):
@@ -197,12 +196,12 @@ def _second_round(scene: Scene) -> CheckFinding:
     return verdict(problem, second)
 
 
-def _asks_again(scene: Scene) -> CheckFinding:
+def missing_response_rerequests(scene: Scene) -> CheckFinding:
     heard = scene["odd" if "odd" in scene else "asked"]
     return verdict(_why_not_asking(heard), heard, mild=True)
 
 
-def _ignores(scene: Scene) -> CheckFinding:
+def ignore_unexpected_params(scene: Scene) -> CheckFinding:
     heard = scene["odd"]
     if "odd" not in scene:
         return verdict(_why_not_asking(scene["asked"]), scene["asked"], mild=True)
@@ -211,7 +210,7 @@ def _ignores(scene: Scene) -> CheckFinding:
     return verdict(problem, heard, mild=True)
 
 
-def _not_taken(label: str, what: str) -> Judge[Scene]:
+def not_taken(label: str, what: str) -> Judge[Scene]:
     def judge(scene: Scene) -> CheckFinding:
         heard = scene[label]
         if label not in scene:
@@ -223,7 +222,7 @@ def _not_taken(label: str, what: str) -> Judge[Scene]:
     return judge
 
 
-def _tampering(scene: Scene) -> CheckFinding:
+def reject_tampered_state(scene: Scene) -> CheckFinding:
     asked, heard = scene["asked"], scene["tampered"]
     if "tampered" not in scene:
         return bad(_why_not_asking(asked) or "the result has no requestState to change", asked)
@@ -231,7 +230,7 @@ def _tampering(scene: Scene) -> CheckFinding:
     return expect(refused, "the server accepted a changed requestState", heard)
 
 
-def _respects(scene: Scene) -> CheckFinding:
+def respect_client_capabilities(scene: Scene) -> CheckFinding:
     heard = scene["asked"]
     if heard.without_result or not heard.wants_input:
         completed = "the call completed; it should ask for sampling"
@@ -245,7 +244,7 @@ def _respects(scene: Scene) -> CheckFinding:
     return verdict(sorted(other), heard)
 
 
-def _never_on_lists(scene: Scene) -> CheckFinding:
+def not_on_unsupported_requests(scene: Scene) -> CheckFinding:
     heard = [scene[label] for label in ("tools/list", "prompts/list") if label in scene]
     if not heard:
         return untestable("declare the capability tools or prompts")
@@ -254,53 +253,9 @@ def _never_on_lists(scene: Scene) -> CheckFinding:
     return verdict(problems, heard[0])
 
 
-def _says_its_type(scene: Scene) -> CheckFinding:
+def result_type_included(scene: Scene) -> CheckFinding:
     heard = scene["asked"]
     if heard.without_result or "resultType" not in heard.result:
         return bad(heard.without_result or "the result has no resultType", heard)
     kind = show(repr(heard.result["resultType"]), 60)
     return expect(heard.wants_input, f"resultType is {kind}, not 'input_required'", heard)
-
-
-SCRIPTS: dict[str, ServerScript] = {
-    "input-required-result-basic-elicitation": _asked_back(),
-    "input-required-result-basic-sampling": _asked_back(tool=f"{_PREFIX}sampling"),
-    "input-required-result-basic-list-roots": _asked_back(tool=f"{_PREFIX}list_roots"),
-    "input-required-result-request-state": _asked_back(tool=f"{_PREFIX}request_state"),
-    "input-required-result-multiple-input-requests": _asked_back(tool=f"{_PREFIX}multiple_inputs"),
-    "input-required-result-multi-round": _multi_round,
-    "input-required-result-non-tool-request": _asked_back(tool=PROMPT),
-    "input-required-result-missing-input-response": _asked_back(_wrong_key),
-    "input-required-result-unsupported-methods": _lists,
-    "input-required-result-tampered-state": _tamper,
-    "input-required-result-capability-check": _declare_sampling,
-    "input-required-result-ignore-extra-params": _asked_back(_extra_keys),
-    "input-required-result-validate-input": _asked_back(_invalid),
-}
-JUDGES: dict[str, Judge[Scene]] = {
-    "sep-2322-elicitation-incomplete": _asks(ELICITATION, key="user_name"),
-    "sep-2322-elicitation-complete": _completes("content"),
-    "sep-2322-sampling-incomplete": _asks(SAMPLING),
-    "sep-2322-sampling-complete": _completes(),
-    "sep-2322-list-roots-incomplete": _asks(ROOTS),
-    "sep-2322-list-roots-complete": _completes(),
-    "sep-2322-request-state-incomplete": _asks(with_state=True),
-    "sep-2322-request-state-complete": _completes(),
-    "sep-2322-multiple-inputs-incomplete": _asks(
-        ELICITATION, SAMPLING, ROOTS, with_state=True, at_least=3
-    ),
-    "sep-2322-multiple-inputs-complete": _completes(),
-    "sep-2322-multi-round-r1": _asks(with_state=True),
-    "sep-2322-multi-round-r2": _second_round,
-    "sep-2322-multi-round-r3": _completes(),
-    "sep-2322-non-tool-incomplete": _asks(),
-    "sep-2322-non-tool-complete": _completes("messages"),
-    "sep-2322-missing-response-rerequests": _asks_again,
-    "sep-2322-result-type-included": _says_its_type,
-    "sep-2322-not-on-unsupported-requests": _never_on_lists,
-    "sep-2322-reject-tampered-state": _tampering,
-    "sep-2322-respect-client-capabilities": _respects,
-    "sep-2322-ignore-unexpected-params": _ignores,
-    "sep-2322-validate-input-responses": _not_taken("number", "a number"),
-    "sep-2322-error-on-protocol-error": _not_taken("null", "null"),
-}

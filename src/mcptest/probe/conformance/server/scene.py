@@ -252,21 +252,23 @@ def asks(requests: Mapping[str, Obj | None]) -> ServerScript:
     return script
 
 
-def result_of(label: str, problems: Problems, *, tool_worked: bool = False) -> Judge[Scene]:
+def result_of(label: str, *, tool_worked: bool = False) -> Callable[[Problems], Judge[Scene]]:
     """The result of what was asked under a label must be there, and have no problems. With
     `tool_worked`, the tool that was called must not have failed either."""
 
-    def judge(scene: Scene) -> CheckFinding:
-        heard = scene[label]
-        why = heard.without_success if tool_worked else heard.without_result
-        return verdict(why or problems(heard.result), heard)
+    def judging(problems: Problems) -> Judge[Scene]:
+        def judge(scene: Scene) -> CheckFinding:
+            heard = scene[label]
+            why = heard.without_success if tool_worked else heard.without_result
+            return verdict(why or problems(heard.result), heard)
 
-    return judge
+        return judge
+
+    return judging
 
 
-def success_of(problems: Problems) -> Judge[Scene]:
-    """The tool that was called must have done its work, and without problems."""
-    return result_of("asked", problems, tool_worked=True)
+success_of = result_of("asked", tool_worked=True)
+"""The tool that was called must have done its work, and without problems."""
 
 
 def listed(value: Any) -> list[Obj]:
@@ -346,9 +348,9 @@ class ScenarioStage:
         changed: Obj = {"meta": meta or {}, "headers": headers or {}, "omit": omit}
         self._begin(label, SentCheck(method=method, params=params, **changed))
 
-    def call(self, label: str, tool: str, arguments: Mapping[str, Any] | None = None) -> Heard:
-        """Call a fixture by its official name; without arguments, none are sent."""
-        return self.ask(label, "tools/call", self.call_params(tool, arguments))
+    def call(self, label: str, tool: str, meta: Mapping[str, Any]) -> Heard:
+        """Call a fixture by its official name, with empty arguments."""
+        return self.ask(label, "tools/call", self.call_params(tool, {}), meta=meta)
 
     def call_params(self, tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What calls a fixture. A tool of the user's own that stands for it gets what its schema
@@ -378,6 +380,13 @@ class ScenarioStage:
             more = {key: key for key in declared if declared[key] and key not in given}
             arguments = {**given, **more} or arguments
         return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
+
+    def fixture_request(self) -> tuple[str, Obj]:
+        """What uses the one fixture that the scenario needs: its method and params."""
+        needs = self.scenario.needs
+        if needs.prompts:
+            return "prompts/get", self.prompt_params(needs.prompts[0])
+        return "tools/call", self.call_params(needs.tools[0], {})
 
     def fitted(self, method: str, params: Obj | None) -> Obj | None:
         """Params that name fixtures, as the server has these; variables of a URI are filled in."""

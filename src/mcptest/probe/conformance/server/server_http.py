@@ -4,8 +4,7 @@ who may talk to a server on this machine, and headers that say what the body say
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -53,7 +52,7 @@ def _streamed(judge: Callable[[Scene, Heard], CheckFinding]) -> Judge[Scene]:
 
 
 @_streamed
-def _primed(scene: Scene, heard: Heard) -> CheckFinding:
+def server_sse_priming_event(scene: Scene, heard: Heard) -> CheckFinding:
     events = [one for one in scene.on_stream("asked") if getattr(one, "comment", None) is None]
     priming = [one for one in events if isinstance(one, SseEvent) and one.sse.id and not one.data]
     if not priming:
@@ -62,14 +61,14 @@ def _primed(scene: Scene, heard: Heard) -> CheckFinding:
 
 
 @_streamed
-def _retried(scene: Scene, heard: Heard) -> CheckFinding:
+def server_sse_retry_field(scene: Scene, heard: Heard) -> CheckFinding:
     fields = [one.sse for one in scene.on_stream("asked") if one.sse is not None]
     named = any(one.retry is not None for one in fields)
     return expect(named, "no event of the stream has a retry field", heard, mild=True)
 
 
 @_streamed
-def _resumed(scene: Scene, heard: Heard) -> CheckFinding:
+def server_sse_disconnect_resume(scene: Scene, heard: Heard) -> CheckFinding:
     again = next(  # the stream of the GET with Last-Event-ID, if the client had to come back
         (
             one.stream
@@ -99,14 +98,14 @@ def _resumed(scene: Scene, heard: Heard) -> CheckFinding:
     return verdict(heard.without_result, heard, mild=True)
 
 
-def _at_once(stage: ScenarioStage) -> None:
+def ask_at_once(stage: ScenarioStage) -> None:
     for label in _STREAMS:
         stage.start(label, "tools/list")
     for label in _STREAMS:
         stage.collect(label)
 
 
-def _all_accepted(scene: Scene) -> CheckFinding:
+def server_accepts_multiple_post_streams(scene: Scene) -> CheckFinding:
     statuses = [scene[label].status for label in _STREAMS]
     fine = all(status is not None and 200 <= status < 300 for status in statuses)
     said = ", ".join(map(str, statuses))
@@ -115,7 +114,7 @@ def _all_accepted(scene: Scene) -> CheckFinding:
     )
 
 
-def _all_deliver(scene: Scene) -> CheckFinding:
+def server_sse_streams_functional(scene: Scene) -> CheckFinding:
     streamed = [scene[label] for label in _STREAMS if _is_streamed(scene[label])]
     if not streamed:
         return info("the server answered all three with JSON, which is allowed")
@@ -123,7 +122,7 @@ def _all_deliver(scene: Scene) -> CheckFinding:
     return verdict(empty, streamed[0], mild=len(empty) < len(streamed))
 
 
-def _knock(stage: ScenarioStage) -> None:
+def knock(stage: ScenarioStage) -> None:
     """Once as a page of another site would, once as a client on this machine does."""
     url = urlsplit(stage.site.order.target.url)
     hosts = {"stranger": _STRANGER, "friend": url.netloc} if url.hostname in LOOPBACK else {}
@@ -133,94 +132,70 @@ def _knock(stage: ScenarioStage) -> None:
         stage.ask(label, method, headers=headers)
 
 
-def _local(label: str, statuses: range, fault: str) -> Judge[Scene]:
-    """What was asked on this machine is answered with one of these; `{}` is what came."""
+def locally(label: str, least: int, most: int, fault: str) -> Judge[Scene]:
+    """What was asked on this machine is answered with one of these statuses; `{}` is what came."""
 
     def judge(scene: Scene) -> CheckFinding:
         if label not in scene:
             return untestable("run the server on this machine, with a localhost URL")
         heard = scene[label]
         came = heard.silence if heard.status is None else f"HTTP {heard.status}"
-        return expect(heard.status in statuses, fault.format(came), heard)
+        return expect(heard.status in range(least, most + 1), fault.format(came), heard)
 
     return judge
 
 
 _MISMATCH = -32020
-_NO_TOOL = "list a tool, because Mcp-Name applies to calls"
-_NO_CARRIER = "offer a tool with a string argument that has x-mcp-header in its input schema"
-
-# -- the requests, by the names of their rows; None leaves a header out
-
-_REFUSED: dict[str, dict[str, str | None]] = {
-    "ServerRejectsMismatchedMethodHeader": {"Mcp-Method": "prompts/list"},
-    "ServerRejectsMissingMethodHeader": {"Mcp-Method": None},
-    "ServerRejectsMismatchedNameHeader": {"Mcp-Name": "wrong_tool_name"},
-    "ServerRejectsMissingNameHeader": {"Mcp-Name": None},
-    "ServerRejectsCaseMismatchValue": {"Mcp-Method": "TOOLS/LIST"},
-}
-_SPACED: dict[str, dict[str, str | None]] = {
-    "ServerAcceptsWhitespaceHeaderValue": {"Mcp-Name": "  {tool}  "}
-}
-"""`{tool}` is the tool that is called; what has a Mcp-Name is a call."""
-_OTHER_CASE: dict[str, dict[str, str | None]] = {
-    "ServerAcceptsLowercaseHeaderName": {"mcp-method": "tools/list"},
-    "ServerAcceptsUppercaseHeaderName": {"MCP-METHOD": "tools/list"},
-}
-
-_WORD = "Hello"
-_CODED = base64.b64encode(_WORD.encode()).decode()
-_DECODED: dict[str, tuple[str, str | None]] = {
-    "ServerAcceptsValidBase64": (_WORD, f"=?base64?{_CODED}?=")
-}
-"""A call whose argument travels as a header too: the argument, and the header."""
-_BROKEN: dict[str, tuple[str, str | None]] = {
-    "ServerRejectsInvalidBase64Padding": (_WORD, "=?base64?SGVsbG8?="),
-    "ServerRejectsInvalidBase64Chars": (_WORD, "=?base64?SGVs!!!bG8=?="),
-}
-_LITERAL: dict[str, tuple[str, str | None]] = {
-    "ServerLiteralMissingBase64Prefix": (_CODED, _CODED),
-    "ServerLiteralMissingBase64Suffix": (f"=?base64?{_CODED}", f"=?base64?{_CODED}"),
-}
-_LEFT_OUT: dict[str, tuple[str, str | None]] = {
-    "ServerRejectsMissingCustomHeader": ("test-value", None)
-}
 
 
-def _try_headers(stage: ScenarioStage) -> None:
-    # A tool that says that it only reads; else the first, as the official suite does it.
-    offered = [
-        one for one in stage.scene.offered.tools if isinstance(one, Mapping) and one.get("name")
-    ]
-    reading = [one for one in offered if is_safe(one)]
-    tool = next((str(one["name"]) for one in (*reading, *offered)), None)
-    for label, headers in {**_REFUSED, **_SPACED, **_OTHER_CASE}.items():
-        if "Mcp-Name" not in headers:
-            stage.ask(label, "tools/list", headers=headers)
-        elif tool is not None:
-            named = {key: value and value.replace("{tool}", tool) for key, value in headers.items()}
-            arguments = plausible_arguments(stage.scene.offered.input_schema(tool))
-            stage.ask(label, "tools/call", {"name": tool, "arguments": arguments}, headers=named)
+def try_headers(**requests: Mapping[str, str | None]) -> ServerScript:
+    """The headers of each request, by its label; None leaves one out. What has a Mcp-Name is the
+    call of a tool, which `{tool}` stands for."""
+
+    def script(stage: ScenarioStage) -> None:
+        # A tool that says that it only reads; else the first, as the official suite does it.
+        offered = [
+            one for one in stage.scene.offered.tools if isinstance(one, Mapping) and one.get("name")
+        ]
+        reading = [one for one in offered if is_safe(one)]
+        tool = next((str(one["name"]) for one in (*reading, *offered)), None)
+        for label, headers in requests.items():
+            if "Mcp-Name" not in headers:
+                stage.ask(label, "tools/list", headers=headers)
+            elif tool is not None:
+                named = {
+                    key: text and text.replace("{tool}", tool) for key, text in headers.items()
+                }
+                arguments = plausible_arguments(stage.scene.offered.input_schema(tool))
+                params = {"name": tool, "arguments": arguments}
+                stage.ask(label, "tools/call", params, headers=named)
+
+    return script
 
 
-def _try_params(stage: ScenarioStage) -> None:
-    """With the first tool that has an argument which is a header too."""
-    for tool in stage.scene.offered.tools:
-        schema = object_in(tool, "inputSchema")
-        for argument, field in object_in(schema, "properties").items():
+def try_params(**requests: tuple[str, str | None]) -> ServerScript:
+    """Calls, by their labels, of the first tool that has an argument which is a header too: the
+    argument, and the header."""
+
+    def script(stage: ScenarioStage) -> None:
+        found = next(_arguments_with_header(stage.scene.offered.tools), None)
+        if found is None:
+            return
+        tool, argument, header = found
+        others = plausible_arguments(object_in(tool, "inputSchema"))
+        for label, (value, sent) in requests.items():
+            params = {"name": str(tool.get("name")), "arguments": {**others, argument: value}}
+            stage.ask(label, "tools/call", params, headers={f"Mcp-Param-{header}": sent})
+
+    return script
+
+
+def _arguments_with_header(tools: Iterable[Any]) -> Iterator[tuple[Mapping[str, Any], str, str]]:
+    for tool in tools:
+        for argument, field in object_in(tool, "inputSchema", "properties").items():
             header = inside(field, "x-mcp-header")
             if isinstance(header, str) and field.get("type") == "string":
-                _try_param(stage, str(tool.get("name")), schema, argument, header)
-                return
-
-
-def _try_param(
-    stage: ScenarioStage, tool: str, schema: Mapping[str, Any], argument: str, header: str
-) -> None:
-    others = plausible_arguments(schema)
-    for label, (value, sent) in {**_DECODED, **_BROKEN, **_LITERAL, **_LEFT_OUT}.items():
-        params = {"name": tool, "arguments": {**others, argument: value}}
-        stage.ask(label, "tools/call", params, headers={f"Mcp-Param-{header}": sent})
+                yield tool, argument, header
 
 
 def _refused(heard: Heard) -> str:
@@ -228,12 +203,8 @@ def _refused(heard: Heard) -> str:
 
 
 def _coded(heard: Heard) -> str:
-    code = show(str(heard.code), 20)
-    return (
-        ""
-        if heard.code == _MISMATCH
-        else f"the server answered with error {code}; expected {_MISMATCH}"
-    )
+    fault = f"the server answered with error {show(str(heard.code), 20)}; expected {_MISMATCH}"
+    return "" if heard.code == _MISMATCH else fault
 
 
 def _served(heard: Heard) -> str:
@@ -242,56 +213,21 @@ def _served(heard: Heard) -> str:
     return "; ".join(filter(None, (came, heard.without_result)))
 
 
-def _each(
-    problem: Callable[[Heard], str],
-    labels: Iterable[str],
-    unlock: str = _NO_CARRIER,
-    mild: bool = False,
-) -> Callable[[Scene], Findings]:
-    """A row for each of these requests; what was not asked needs something to be unlocked."""
+_EXPECTED = {"refused": _refused, "coded": _coded, "served": _served}
+
+
+def each(unlock: str, mild: bool = False, **expected: Sequence[str]) -> Judge[Scene]:
+    """A row for each of these requests, by what is expected of them; what was not asked needs
+    something to be unlocked."""
 
     def judge(scene: Scene) -> Findings:
-        for label in labels:
-            name = f"{label}ErrorCode" if problem is _coded else label
-            if label in scene:
-                yield verdict(problem(scene[label]), scene[label], name, mild=mild)
-            else:
-                yield untestable(unlock, name=name)
+        for kind, labels in expected.items():
+            for label in labels:
+                name = f"{label}ErrorCode" if kind == "coded" else label
+                if label in scene:
+                    problem = _EXPECTED[kind](scene[label])
+                    yield verdict(problem, scene[label], name, mild=mild)
+                else:
+                    yield untestable(unlock, name=name)
 
     return judge
-
-
-def _match_argument(scene: Scene) -> Findings:
-    yield from _each(_served, _LITERAL)(scene)
-    yield from _each(_refused, _LEFT_OUT)(scene)
-
-
-SCRIPTS: dict[str, ServerScript] = {
-    "server-sse-multiple-streams": _at_once,
-    "dns-rebinding-protection": _knock,
-    "http-header-validation": _try_headers,
-    "http-custom-header-server-validation": _try_params,
-}
-JUDGES: dict[str, Judge[Scene]] = {
-    "server-sse-priming-event": _primed,
-    "server-sse-retry-field": _retried,
-    "server-sse-disconnect-resume": _resumed,
-    "server-accepts-multiple-post-streams": _all_accepted,
-    "server-sse-streams-functional": _all_deliver,
-    "localhost-host-rebinding-rejected": _local(
-        "stranger",
-        range(400, 500),
-        f"the server answered Host and Origin {_STRANGER} with {{}}; expected HTTP 4xx",
-    ),
-    "localhost-host-valid-accepted": _local(
-        "friend", range(200, 300), "the server rejected Host and Origin of this machine: {}"
-    ),
-    "sep-2243-server-reject-invalid-headers": _each(_refused, _REFUSED, _NO_TOOL),
-    "sep-2243-server-reject-error-code": _each(_coded, _REFUSED, _NO_TOOL, mild=True),
-    "sep-2243-server-accepts-whitespace-header-value": _each(_served, _SPACED, _NO_TOOL),
-    "sep-2243-header-name-case-insensitive": _each(_served, _OTHER_CASE, _NO_TOOL),
-    "sep-2243-server-decode-base64": _each(_served, _DECODED),
-    "sep-2243-server-reject-invalid-param-chars": _each(_refused, _BROKEN),
-    "sep-2243-server-validate-param-match": _match_argument,
-    "sep-2243-server-reject-param-mismatch": _each(_coded, (*_BROKEN, *_LEFT_OUT)),
-}

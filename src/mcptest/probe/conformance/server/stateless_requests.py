@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from mcptest.core.capture import Frame
@@ -28,7 +27,6 @@ from mcptest.probe.conformance.server.scene import (
     Obj,
     ScenarioStage,
     Scene,
-    ServerScript,
 )
 from mcptest.rules.protocol import (
     CLIENT_CAPABILITIES,
@@ -58,7 +56,7 @@ _SUBSCRIBED = (
 )
 
 
-def _ask(stage: ScenarioStage) -> None:
+def ask_statelessly(stage: ScenarioStage) -> None:
     def discover(label: str, params: Obj | None = None, **changed: Any) -> None:
         stage.ask(label, "server/discover", params, **{"meta": BARE, **changed})
 
@@ -73,18 +71,14 @@ def _ask(stage: ScenarioStage) -> None:
     discover("unknown version", meta={**BARE, PROTOCOL_VERSION: _UNKNOWN})
     if stage.scene.transport == "http":
         discover("other version", meta={**BARE, PROTOCOL_VERSION: _UNKNOWN}, headers=spoken)
-    _call(stage, "capability", _NEEDS_SAMPLING)
+    stage.call("capability", _NEEDS_SAMPLING, meta=BARE)
     # Over a pipe, initialize may turn a server of both eras into one of the other.
     for method in (*_REMOVED, "unknown/method") if stage.scene.transport == "http" else ():
         # Our client sends no headers with initialize, which it knows from the other era only.
         stage.ask(method, method, meta=BARE, headers={**spoken, "Mcp-Method": method})
-    _call(stage, "stream", _STREAMS, {CLIENT_CAPABILITIES: {"elicitation": {}}})
-    _call(stage, "log", _LOGS)
+    stage.call("stream", _STREAMS, meta={CLIENT_CAPABILITIES: {"elicitation": {}}})
+    stage.call("log", _LOGS, meta=BARE)
     _listen(stage)
-
-
-def _call(stage: ScenarioStage, label: str, tool: str, meta: Obj = BARE) -> Heard:
-    return stage.ask(label, "tools/call", stage.call_params(tool, {}), meta=meta)
 
 
 def _listen(stage: ScenarioStage) -> None:
@@ -96,7 +90,7 @@ def _listen(stage: ScenarioStage) -> None:
     stage.await_settled(labels)
     for kind in _KINDS:
         since = len(stage.main.notifications)
-        heard = _call(stage, f"change {kind}", _TRIGGERS[kind])
+        heard = stage.call(f"change {kind}", _TRIGGERS[kind], meta=BARE)
         if heard.did_its_work and stage.scene.offered.declares(f"{kind}.listChanged"):
             stage.await_notices(_changed(kind), 1, since)
     # What still comes of a change comes before the answer to this.
@@ -120,7 +114,7 @@ def _code_problem(heard: Heard, wanted: int) -> str:
     )
 
 
-def _refused(label: str, code: int | None = None, status: int | None = None) -> Judge[Scene]:
+def refused_with(label: str, code: int | None = None, status: int | None = None) -> Judge[Scene]:
     """What was asked under a label is refused, with this HTTP status and this error."""
 
     def judge(scene: Scene) -> CheckFinding:
@@ -132,26 +126,26 @@ def _refused(label: str, code: int | None = None, status: int | None = None) -> 
     return judge
 
 
-def _refused_with_400(scene: Scene) -> Findings:
+def http_server_meta_invalid_400(scene: Scene) -> Findings:
     for label in _FAULTS:
         problem = scene[label].status_problem(400)
         yield verdict(problem and f"{label}: {problem}", scene[label])
 
 
-def _served_without_name(scene: Scene) -> CheckFinding:
+def request_meta_client_info_optional(scene: Scene) -> CheckFinding:
     heard = scene["no client info"]
     status = "" if heard.status is None else heard.status_problem(200)
     return verdict(heard.without_result or status, heard)
 
 
-def _discovered(scene: Scene) -> CheckFinding:
+def server_implements_discover(scene: Scene) -> CheckFinding:
     heard = scene["discover"]
     members = {"supportedVersions": list, "capabilities": dict}
     missing = [one for one, kind in members.items() if not isinstance(heard.result.get(one), kind)]
     return verdict(heard.without_result or (f"the result has no {one}" for one in missing), heard)
 
 
-def _named(scene: Scene) -> CheckFinding:
+def server_identifies_in_result_meta(scene: Scene) -> CheckFinding:
     heard = scene["discover"]
     if heard.without_result:
         return skipped(heard.without_result)
@@ -165,22 +159,22 @@ def _declared(scene: Scene, capability: str) -> bool:
     return isinstance(inside(scene["discover"].result, "capabilities", capability), dict)
 
 
-def _with_discovery(label: str, judge: Callable[[Scene, Heard], CheckFinding]) -> Judge[Scene]:
+def _list_beside_discovery(scene: Scene, label: str) -> Heard:
     """What is served is compared with what is declared: both must have been answered."""
-
-    def judged(scene: Scene) -> CheckFinding:
-        undiscovered, heard = scene["discover"].without_result, scene[label]
-        return bad(undiscovered, heard) if undiscovered else judge(scene, scene.answered(label))
-
-    return judged
+    undiscovered = scene["discover"].without_result
+    if undiscovered:
+        raise Decided(bad(undiscovered, scene[label]))
+    return scene.answered(label)
 
 
-def _declares_prompts(scene: Scene, heard: Heard) -> CheckFinding:
+def server_declares_prompts_in_discover(scene: Scene) -> CheckFinding:
+    heard = _list_beside_discovery(scene, "prompts/list")
     fine = heard.code == _NOT_FOUND or _declared(scene, "prompts")
     return expect(fine, "the server answers prompts/list without declaring prompts", heard)
 
 
-def _keeps_its_word(scene: Scene, heard: Heard) -> CheckFinding:
+def discover_capabilities_match_handlers(scene: Scene) -> CheckFinding:
+    heard = _list_beside_discovery(scene, "tools/list")
     if _declared(scene, "tools"):
         fine = isinstance(heard.result.get("tools"), list)
         return expect(fine, "the server declares tools, but tools/list is empty", heard)
@@ -188,7 +182,7 @@ def _keeps_its_word(scene: Scene, heard: Heard) -> CheckFinding:
     return verdict(problem and f"tools is not declared: {problem}", heard)
 
 
-def _unsupported(scene: Scene) -> CheckFinding:
+def server_unsupported_version_error(scene: Scene) -> CheckFinding:
     heard = scene.answered("unknown version")
     supported = heard.error_data.get("supported")
     known = scene["discover"].result.get("supportedVersions")
@@ -215,7 +209,7 @@ def _wanted(tool: str) -> str:
     return f"offer the fixture {tool}, or map it to a tool of yours"
 
 
-def _undeclared(scene: Scene) -> CheckFinding:
+def server_rejects_undeclared_capability(scene: Scene) -> CheckFinding:
     heard = scene["capability"]
     if heard.code != _MISSING_CAPABILITY:
         problem = _code_problem(heard, _MISSING_CAPABILITY)
@@ -225,7 +219,7 @@ def _undeclared(scene: Scene) -> CheckFinding:
     return expect(named, fault, heard)
 
 
-def _undeclared_400(scene: Scene) -> CheckFinding:
+def missing_capability_http_400(scene: Scene) -> CheckFinding:
     heard = scene["capability"]
     if heard.code == _MISSING_CAPABILITY:
         return verdict(heard.status_problem(400), heard)
@@ -237,7 +231,7 @@ def _messages(scene: Scene, label: str) -> list[Message]:
     return [decode(one.raw) for one in scene.on_stream(label) if isinstance(one, Frame)]
 
 
-def _own_id(scene: Scene) -> CheckFinding:
+def http_server_error_jsonrpc_id(scene: Scene) -> CheckFinding:
     errors = [
         (label, message.id, heard.asked.identifier)
         for label, heard in scene.heard.items()
@@ -253,7 +247,7 @@ def _own_id(scene: Scene) -> CheckFinding:
     )
 
 
-def _no_requests(scene: Scene) -> CheckFinding:
+def http_server_no_independent_requests_on_stream(scene: Scene) -> CheckFinding:
     heard, messages = scene["stream"], _messages(scene, "stream")
     if not messages:
         return bad(heard.silence, heard)
@@ -264,7 +258,7 @@ def _no_requests(scene: Scene) -> CheckFinding:
     return verdict((f"the server sent the request {show(one, 60)}" for one in sent), heard)
 
 
-def _no_logs(scene: Scene) -> CheckFinding:
+def server_no_log_without_loglevel(scene: Scene) -> CheckFinding:
     heard = scene.answered("log")
     if not heard.did_its_work:
         refused = untestable(f"make {_LOGS} run without a log level", heard)
@@ -305,7 +299,7 @@ def _need_subscriptions(scene: Scene, label: str) -> None:
     )
 
 
-def _acknowledged(scene: Scene) -> CheckFinding:
+def server_sends_subscription_ack(scene: Scene) -> CheckFinding:
     label = "listen tools"
     _need_subscriptions(scene, label)
     messages = _heard_on(scene, label)
@@ -316,7 +310,7 @@ def _acknowledged(scene: Scene) -> CheckFinding:
     return expect(first == ACKNOWLEDGED, fault, scene[label])
 
 
-def _tagged(scene: Scene) -> CheckFinding:
+def server_tags_subscription_id(scene: Scene) -> CheckFinding:
     _need_subscriptions(scene, "listen tools")
     notices = [
         (one, scene[f"listen {kind}"].asked.identifier)
@@ -333,7 +327,7 @@ def _tagged(scene: Scene) -> CheckFinding:
     return verdict(problems if notices else unseen, scene["listen tools"])
 
 
-def _filtered(scene: Scene) -> CheckFinding:
+def server_honors_notification_filter(scene: Scene) -> CheckFinding:
     heard = scene["listen prompts"]
     _need_subscriptions(scene, "listen prompts")
     came = {kind: _heard_on(scene, f"listen {kind}") for kind in _KINDS}
@@ -356,7 +350,7 @@ def _filtered(scene: Scene) -> CheckFinding:
     return untestable(_wanted(_TRIGGERS["tools"]))
 
 
-def _announced(kind: str) -> Judge[Scene]:
+def announced(kind: str) -> Judge[Scene]:
     def judge(scene: Scene) -> CheckFinding:
         if not scene.offered.declares(f"{kind}.listChanged"):
             return skipped(f"the server does not declare {kind}.listChanged")
@@ -368,42 +362,3 @@ def _announced(kind: str) -> Judge[Scene]:
         return expect(came, fault, scene[label], mild=True)
 
     return judge
-
-
-SCRIPTS: dict[str, ServerScript] = {"server-stateless": _ask}
-JUDGES: dict[str, Judge[Scene]] = {
-    **{
-        f"sep-2575-request-meta-invalid-{label}": _refused(label, _INVALID_PARAMS)
-        for label in _FAULTS
-    },
-    "sep-2575-http-server-meta-invalid-400": _refused_with_400,
-    "sep-2575-request-meta-client-info-optional": _served_without_name,
-    "sep-2575-server-implements-discover": _discovered,
-    "sep-2575-server-identifies-in-result-meta": _named,
-    "sep-2575-server-declares-prompts-in-discover": _with_discovery(
-        "prompts/list", _declares_prompts
-    ),
-    "sep-2575-discover-capabilities-match-handlers": _with_discovery("tools/list", _keeps_its_word),
-    "sep-2575-server-unsupported-version-error": _unsupported,
-    "sep-2575-http-server-unsupported-version-400": _refused("unknown version", status=400),
-    "sep-2575-http-server-header-mismatch-400": _refused("other version", _HEADER_MISMATCH, 400),
-    "sep-2575-server-rejects-undeclared-capability": _undeclared,
-    "sep-2575-missing-capability-http-400": _undeclared_400,
-    **{
-        f"sep-2575-http-server-method-not-found-404-{method.lower().replace('/', '-')}": _refused(
-            method, _NOT_FOUND, 404
-        )
-        for method in _REMOVED
-    },
-    "sep-2575-http-server-method-not-found-404": _refused("unknown/method", _NOT_FOUND, 404),
-    "sep-2575-http-server-no-independent-requests-on-stream": _no_requests,
-    "sep-2575-server-no-log-without-loglevel": _no_logs,
-    "sep-2575-http-server-error-jsonrpc-id": _own_id,
-    "sep-2575-server-sends-subscription-ack": _acknowledged,
-    "sep-2575-server-tags-subscription-id": _tagged,
-    "sep-2575-server-honors-notification-filter": _filtered,
-    **{
-        f"sep-2575-server-sends-{kind}-list-changed-on-subscription": _announced(kind)
-        for kind in _KINDS
-    },
-}
