@@ -37,16 +37,11 @@ _HERE = Path(__file__).parent
 _SERVER_SUITES = ("active", "all", "draft", "pending")
 FILES: Mapping[Side, Mapping[str, tuple[str, ...]]] = {
     Side.CLIENT: {
-        "client/client_scenarios.yml": (
-            *("basics", "client_headers", "client_input", "resilience", "tool_schemas"),
-        ),
+        "client/client_scenarios.yml": ("behaviour", "input_requests", "requests"),
         "auth/auth_scenarios.yml": ("authorization_checks",),
     },
     Side.SERVER: {
-        "server/server_scenarios.yml": (
-            *("contents", "handshake_sessions", "required_input", "server_http"),
-            "stateless_requests",
-        )
+        "server/server_scenarios.yml": ("contents", "sessions", "stateless_requests"),
     },
 }
 """With the modules beside each whose functions judge and act, the first of which may have

@@ -1,12 +1,13 @@
-"""What every request of the stateless era carries: metadata, and headers that say what it is and
-which arguments it has.
+"""What the requests of a client carry: metadata, headers that say what they are and which arguments
+they have, and input schemas, which are kept as they are and are no reason to use the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from mcptest.core.revision import Revision
 from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession, declared_on
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
@@ -15,6 +16,7 @@ from mcptest.probe.conformance.scenario import (
     bad,
     expect,
     good,
+    inside,
     missing,
     object_in,
     shown,
@@ -26,7 +28,8 @@ from mcptest.probe.conformance.scenario import (
 from mcptest.probe.conformance.scenario_catalogue import server_members
 from mcptest.rules.protocol import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 from mcptest.servers.scripted.conforming import Conforming
-from mcptest.servers.scripted.script import Obj, ScriptedCall
+from mcptest.servers.scripted.script import Obj, ScriptedCall, ScriptStage
+from mcptest.servers.scripted.sites import Visit
 from mcptest.wire.mcp_headers import decode_header_value, encode_header_value, param_headers
 
 UNSUPPORTED_VERSION = -32022
@@ -271,5 +274,85 @@ def drops(*invalid: str) -> Judge[SeenSession]:
                 yield missing("the client called no tool at all", name=row_name)
             else:
                 yield good(name=row_name)
+
+    return judge
+
+
+CANARY = "/canary/profile-schema.json"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+ECHO = "json_schema_echo"
+
+
+class Tempting(Anything):
+    """A tool whose schema refers to an address that can be fetched."""
+
+    def begin(self, stage: ScriptStage) -> None:
+        super().begin(stage)
+        address = f"{stage.url()}{CANARY}" if stage.transport == "http" else "http://127.0.0.1:9/x"
+        schema = {
+            "$schema": DIALECT,
+            "type": "object",
+            "$defs": {"userId": {"type": "string", "pattern": "^[a-z0-9-]+$"}},
+            "properties": {"id": {"$ref": "#/$defs/userId"}, "profile": {"$ref": address}},
+            "required": ["id"],
+        }
+        about = "Finds the profile of a user"
+        self.tools = ({"name": "lookup_user", "description": about, "inputSchema": schema},)
+
+    def visit(self, visit: Visit) -> bool:
+        if visit.path != CANARY:
+            return super().visit(visit)
+        visit.respond(200, {"$schema": DIALECT, "type": "object"})
+        return True
+
+
+def no_network_ref_deref(seen: SeenSession) -> CheckFinding:
+    fetched = [one for one in seen.visits if one.path == CANARY]
+    listed = seen.requests("tools/list")
+    if fetched:
+        return bad(f"the client fetched the address in $ref {len(fetched)} times", fetched[0])
+    if not listed:
+        return missing("the client did not list the tools, so it never received the address")
+    return good(listed[0])
+
+
+SCHEMA = server_members("json-schema-2020-12-preservation")["tools"][0]["inputSchema"]
+
+
+def _echoed(seen: SeenSession) -> list[tuple[SeenMessage, Obj]]:
+    """The first call that gave the schema back, with what it gave."""
+    calls = ((call, inside(call.params, "arguments", "schema")) for call in seen.calls(ECHO))
+    return [(call, schema) for call, schema in calls if isinstance(schema, dict)][:1]
+
+
+def json_schema_2020_12_client_echo_completed(seen: SeenSession) -> Findings:
+    return (good(call) for call, _ in _echoed(seen))
+
+
+def survives(
+    keywords: Sequence[str] = (),
+    path: Sequence[str] = (),
+    *,
+    names: bool = False,
+    since: str = "2025-11-25",
+) -> Judge[SeenSession]:
+    """These keywords of the schema come back equal, or what is at the path, or the names in that;
+    before `since` it is not asked for."""
+
+    def part(schema: Obj) -> Any:
+        if not path:
+            return {key: schema.get(key) for key in keywords}
+        value = inside(schema, *path)
+        return list(value or ()) if names else value
+
+    def judge(seen: SeenSession) -> CheckFinding:
+        for call, schema in _echoed(seen):
+            received, wanted = part(schema), part(SCHEMA)
+            if received == wanted:
+                return good(call)
+            if seen.revision < Revision(since):
+                return skipped(f"required only since {since}")
+            return bad(f"the client returned {shown(received)}; expected {shown(wanted)}", call)
+        return skipped("the client did not return the schema, as another check reports")
 
     return judge
