@@ -17,8 +17,8 @@ from mcptest.core.capture import AnyRecord
 from mcptest.core.revision import Revision
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Ended
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client.client_judging import judge_client
-from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client
+from mcptest.probe.conformance.client.judged_client import judge_client
+from mcptest.probe.conformance.client.runner import ClientOrder, run_client
 from mcptest.probe.conformance.client.seen import SeenSession
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from mcptest.servers.scripted.recording import origins_of

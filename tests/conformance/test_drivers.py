@@ -14,8 +14,8 @@ import pytest
 from mcptest.core.revision import Revision
 from mcptest.core.scenario_outcome import ScenarioResult
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client.client_runner import ClientOrder, run_clients
 from mcptest.probe.conformance.client.driver import Driver, driver_named, drivers
+from mcptest.probe.conformance.client.runner import ClientOrder, run_clients
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from tests.conftest import NPM_PEERS
 from tests.e2e.driving import mcptest

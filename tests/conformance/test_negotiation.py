@@ -13,7 +13,7 @@ import pytest
 from mcptest.core.revision import Era, Revision
 from mcptest.core.scenario_outcome import CheckStatus, ScenarioResult
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client
+from mcptest.probe.conformance.client.runner import ClientOrder, run_client
 from mcptest.probe.conformance.client.seen import offered_revisions
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from tests.e2e.driving import mcptest, messages_of

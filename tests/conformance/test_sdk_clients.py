@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client, run_clients
+from mcptest.probe.conformance.client.runner import ClientOrder, run_client, run_clients
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from tests.peers.warm_peers import warm_peer
 

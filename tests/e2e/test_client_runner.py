@@ -14,8 +14,8 @@ from mcptest.commands.conformance.run import write_results
 from mcptest.core.revision import Revision
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, ScenarioResult
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client import client_runner
-from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client, run_clients
+from mcptest.probe.conformance.client import runner
+from mcptest.probe.conformance.client.runner import ClientOrder, run_client, run_clients
 from mcptest.probe.conformance.client.scenario_server import judged_capture
 from mcptest.probe.conformance.client.seen import SeenSession
 from mcptest.probe.conformance.scenario import CheckFinding, Scenario, ScenarioCheck
@@ -153,7 +153,7 @@ def test_a_client_that_stays_is_ended_at_its_limit() -> None:
 def test_a_client_that_ignores_the_polite_signal_is_killed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(client_runner, "TERMINATE_SECONDS", 0.1)
+    monkeypatch.setattr(runner, "TERMINATE_SECONDS", 0.1)
     is_deaf = tmp_path / "deaf"
     result = run_client(order("deaf", str(is_deaf)), is_deaf.exists)
     assert result.ended is not None
@@ -163,7 +163,7 @@ def test_a_client_that_ignores_the_polite_signal_is_killed(
 def test_a_client_that_stays_after_all_was_seen_is_ended_without_a_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client_runner, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(runner, "LEAVE_SECONDS", 0.1)
     result = run("stays", script=Settles)
     assert row(result, "client-exit").status is CheckStatus.INFO
     assert row(result, "called").status is CheckStatus.SUCCESS

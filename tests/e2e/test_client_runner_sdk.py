@@ -12,7 +12,7 @@ from mcptest.core.capture import Frame, Trouble
 from mcptest.core.revision import Revision
 from mcptest.core.scenario_outcome import CheckStatus
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client
+from mcptest.probe.conformance.client.runner import ClientOrder, run_client
 from mcptest.probe.conformance.scenario_catalogue import scenario_named
 from tests.e2e.driving import PEERS
 from tests.support.playing import Adder, D, E, playing

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.capture import Closed, Frame
-from mcptest.probe.conformance.client import client_runner
-from mcptest.probe.conformance.client.client_runner import launched_captures, records_of
+from mcptest.probe.conformance.client import runner
+from mcptest.probe.conformance.client.runner import launched_captures, records_of
 from mcptest.transport.recorder import Recorder
 
 
@@ -23,7 +23,7 @@ def captured(folder: Path, messages: int) -> None:
 def test_what_of_a_flood_is_not_judged_is_counted_as_dropped(
     messages: int, dropped: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_runner, "KEPT_RECORDS", 10)
+    monkeypatch.setattr(runner, "KEPT_RECORDS", 10)
     captured(tmp_path, messages)
     records = records_of(launched_captures(tmp_path))
     assert len(records) <= 11

@@ -27,7 +27,7 @@ from mcptest.core.redaction import is_credential_header, redaction
 from mcptest.core.revision import Revision, revision_of_wire
 from mcptest.core.scenario_outcome import CheckResult, ScenarioResult
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client.client_judging import judge_client
+from mcptest.probe.conformance.client.judged_client import judge_client
 from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
 from mcptest.probe.conformance.scenario import Scenario
 from mcptest.servers.scripted.recording import SiteTape, origins_of, spoken_in

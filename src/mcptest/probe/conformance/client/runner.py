@@ -27,7 +27,7 @@ from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import Ended, ScenarioResult
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client.client_judging import judge_client
+from mcptest.probe.conformance.client.judged_client import judge_client
 from mcptest.probe.conformance.client.scenario_server import recorded
 from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
 from mcptest.probe.conformance.scenario import Scenario
