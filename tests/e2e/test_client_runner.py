@@ -15,8 +15,8 @@ from mcptest.core.revision import Revision
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, ScenarioResult
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.client import runner
+from mcptest.probe.conformance.client.judged_client import judged_capture
 from mcptest.probe.conformance.client.runner import ClientOrder, run_client, run_clients
-from mcptest.probe.conformance.client.scenario_server import judged_capture
 from mcptest.probe.conformance.client.seen import SeenSession
 from mcptest.probe.conformance.scenario import CheckFinding, Scenario, ScenarioCheck
 from mcptest.servers.scripted import recording

@@ -17,7 +17,7 @@ import pytest
 from mcptest.core.capture import Frame
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client.scenario_server import judged_capture
+from mcptest.probe.conformance.client.judged_client import judged_capture
 from mcptest.servers.demo.jsonrpc import MAX_MESSAGE_BYTES
 from mcptest.session.client import Client
 from mcptest.transport.target import Target, reach_of

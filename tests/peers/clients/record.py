@@ -22,7 +22,7 @@ from typing import Any
 from mcptest.core.revision import Era, Revision
 from mcptest.core.scenario_outcome import CheckStatus, ScenarioResult
 from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client.scenario_server import judged_capture
+from mcptest.probe.conformance.client.judged_client import judged_capture
 from mcptest.probe.conformance.scenario_catalogue import scenario_named, scenario_table
 from tests.peers.clients.libraries import HERE, LIBRARIES, ROOT, Library
 

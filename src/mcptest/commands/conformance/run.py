@@ -46,8 +46,8 @@ from mcptest.core.verdict import Side
 from mcptest.probe.compliance.judging import newest_spoken
 from mcptest.probe.compliance.site import Order
 from mcptest.probe.conformance.client.driver import driver_named, drivers
+from mcptest.probe.conformance.client.judged_client import judged_capture
 from mcptest.probe.conformance.client.runner import ClientOrder, run_clients
-from mcptest.probe.conformance.client.scenario_server import judged_capture
 from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
 from mcptest.probe.conformance.scenario import Scenario
 from mcptest.probe.conformance.scenario_catalogue import (

@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, parse_qsl, unquote_plus, urlsplit
 
@@ -64,33 +63,15 @@ class AuthFlow:
     def __init__(self, seen: SeenSession, plan: AuthPlan) -> None:
         self.seen = seen
         self.plan = plan
-
-    @property
-    def to_the_server(self) -> list[Visited]:
+        self.to_the_server = seen.visited(MCP, seen.endpoint)
         """Requests to the MCP endpoint, whatever became of them."""
-        return self.seen.visited(MCP, self.seen.endpoint)
-
-    @property
-    def of_the_resource(self) -> list[Visited]:
+        self.of_the_resource = self._at((MCP,), "GET", plan.prm_path)
         """Requests for the metadata of the protected resource, at the place where it is."""
-        return self._at((MCP,), "GET", self.plan.prm_path)
-
-    @property
-    def of_the_issuer(self) -> list[Visited]:
+        self.of_the_issuer = self._at(plan.origins, "GET", plan.metadata_path)
         """Requests for the metadata of the authorization server, at the place where it is."""
-        return self._at(self.plan.origins, "GET", self.plan.metadata_path)
-
-    @property
-    def registrations(self) -> list[Visited]:
-        return self._at(self.plan.origins, "POST", f"{self.plan.endpoints}/register")
-
-    @cached_property
-    def authorizations(self) -> list[Visited]:
-        return self._at(self.plan.origins, "GET", f"{self.plan.endpoints}/authorize")
-
-    @cached_property
-    def token_requests(self) -> list[Visited]:
-        return self._at(self.plan.origins, "POST", f"{self.plan.endpoints}/token")
+        self.registrations = self._at(plan.origins, "POST", f"{plan.endpoints}/register")
+        self.authorizations = self._at(plan.origins, "GET", f"{plan.endpoints}/authorize")
+        self.token_requests = self._at(plan.origins, "POST", f"{plan.endpoints}/token")
 
     @property
     def redirects(self) -> list[Visited]:

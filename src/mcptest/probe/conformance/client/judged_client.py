@@ -1,10 +1,11 @@
 """From what was captured of a client to rows: the scenario's checks, the rules, and how it ended.
 
-Pure. A capture that was kept is judged again by the same functions.
+All but reading is pure: a capture that was kept is judged again by the same functions.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -24,9 +25,16 @@ from mcptest.core.capture import (
 from mcptest.core.message import Kind
 from mcptest.core.revision import Era, Revision, revision_of_wire
 from mcptest.core.safe_text import show
-from mcptest.core.scenario_outcome import WIRE_SCHEMA, CheckResult, CheckStatus, Ended, Reference
+from mcptest.core.scenario_outcome import (
+    WIRE_SCHEMA,
+    CheckResult,
+    CheckStatus,
+    Ended,
+    Reference,
+    ScenarioResult,
+)
 from mcptest.core.verdict import Finding, Outcome, Severity, Side
-from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession
+from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession, offered_revisions
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Scenario,
@@ -43,6 +51,8 @@ from mcptest.rules.catalogue import all_rules
 from mcptest.rules.declaration import Rule
 from mcptest.rules.judge import judge
 from mcptest.rules.protocol import PROTOCOL_VERSION
+from mcptest.servers.scripted.recording import origins_of, spoken_in
+from mcptest.transport.capture_file import open_capture
 from mcptest.transport.process import signal_name
 from mcptest.wire.capture_forms import SessionSource
 
@@ -117,6 +127,62 @@ def _rows_by_rules(seen: SeenSession) -> Iterator[CheckResult]:
             placed = row if row.record is None else replace(row, record=row.record + begin)
             told.setdefault((row.id, row.name), []).append(placed)
     yield from filter(None, map(worst, told.values()))
+
+
+def judged_capture(
+    scenario: Scenario[SeenSession],
+    captures: Sequence[str],
+    revision: Revision | None = None,
+    *,
+    mode: str = "probe",
+    claims: frozenset[str] = frozenset(),
+) -> ScenarioResult:
+    """Judge what was kept, in one file or several. How the client ended is not known, so it is not
+    judged. With several files a row says which one its place is in."""
+    records: list[AnyRecord] = []
+    begins: list[int] = []
+    transport, spoken = "stdio", ""
+    for capture in captures:
+        begins.append(len(records))
+        for session in open_capture(capture):
+            records += (record for _, record in session.records)
+            transport, spoken = session.transport or transport, session.spec_version or spoken
+    asked_for = revision_of_wire(spoken)
+    offered = offered_revisions(scenario, revision or asked_for)
+    speaks = revision or spoken_in(records) or asked_for or max(offered)
+    seen = SeenSession(
+        records=records,
+        revision=speaks,
+        transport=transport,
+        urls=origins_of(records),
+        endpoint=scenario.path or "/",
+        mode=mode,
+        claims=claims,
+        offered=offered,
+        is_demanded=revision is not None or asked_for is not None,
+    )
+    judged = judge_client(scenario, seen, 0.0)
+    rows = judged.rows
+    if len(captures) > 1:
+        rows = tuple(_placed(row, captures, begins) for row in rows)
+    return ScenarioResult(
+        scenario=scenario.name,
+        side=Side.CLIENT,
+        revision=speaks,
+        transport=transport,
+        checks=rows,
+        unreached=judged.unreached,
+        capture=captures[0] if len(captures) == 1 else "",
+    )
+
+
+def _placed(row: CheckResult, captures: Sequence[str], begins: Sequence[int]) -> CheckResult:
+    """With its place in the one capture that it is in."""
+    if row.record is None:
+        return row
+    number = bisect_right(begins, row.record) - 1
+    details = {**row.details, "capture": captures[number]}
+    return replace(row, record=row.record - begins[number], details=details)
 
 
 # -- Checks on any client, whatever its scenario is about ----------------------------------------

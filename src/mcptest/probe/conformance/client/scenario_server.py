@@ -10,30 +10,23 @@ import binascii
 import json
 import os
 import sys
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
-
-from msgspec.structs import replace
 
 from mcptest.core.capture import AnyRecord, Headers, TransportName
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.limits import MEBIBYTE, Limits
 from mcptest.core.masking import Masker
 from mcptest.core.redaction import is_credential_header, redaction
-from mcptest.core.revision import Revision, revision_of_wire
-from mcptest.core.scenario_outcome import CheckResult, ScenarioResult
-from mcptest.core.verdict import Side
-from mcptest.probe.conformance.client.judged_client import judge_client
+from mcptest.core.revision import Revision
 from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
 from mcptest.probe.conformance.scenario import Scenario
-from mcptest.servers.scripted.recording import SiteTape, origins_of, spoken_in
+from mcptest.servers.scripted.recording import SiteTape
 from mcptest.servers.scripted.script import DEFECT, Script, ScriptStage
 from mcptest.servers.scripted.sites import ScriptedPipes, ScriptedSite
-from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import replace_file
 from mcptest.transport.loop import Loop
 from mcptest.transport.recorder import Recorder
@@ -133,62 +126,6 @@ def serve_scenario(
     if site.defect:
         raise McptestError(f"{DEFECT}{site.defect}")
     return 0
-
-
-def judged_capture(
-    scenario: Scenario[SeenSession],
-    captures: Sequence[str],
-    revision: Revision | None = None,
-    *,
-    mode: str = "probe",
-    claims: frozenset[str] = frozenset(),
-) -> ScenarioResult:
-    """Judge what was kept, in one file or several. How the client ended is not known, so it is not
-    judged. With several files a row says which one its place is in."""
-    records: list[AnyRecord] = []
-    begins: list[int] = []
-    transport, spoken = "stdio", ""
-    for capture in captures:
-        begins.append(len(records))
-        for session in open_capture(capture):
-            records += (record for _, record in session.records)
-            transport, spoken = session.transport or transport, session.spec_version or spoken
-    asked_for = revision_of_wire(spoken)
-    offered = offered_revisions(scenario, revision or asked_for)
-    speaks = revision or spoken_in(records) or asked_for or max(offered)
-    seen = SeenSession(
-        records=records,
-        revision=speaks,
-        transport=transport,
-        urls=origins_of(records),
-        endpoint=scenario.path or "/",
-        mode=mode,
-        claims=claims,
-        offered=offered,
-        is_demanded=revision is not None or asked_for is not None,
-    )
-    judged = judge_client(scenario, seen, 0.0)
-    rows = judged.rows
-    if len(captures) > 1:
-        rows = tuple(_placed(row, captures, begins) for row in rows)
-    return ScenarioResult(
-        scenario=scenario.name,
-        side=Side.CLIENT,
-        revision=speaks,
-        transport=transport,
-        checks=rows,
-        unreached=judged.unreached,
-        capture=captures[0] if len(captures) == 1 else "",
-    )
-
-
-def _placed(row: CheckResult, captures: Sequence[str], begins: Sequence[int]) -> CheckResult:
-    """With its place in the one capture that it is in."""
-    if row.record is None:
-        return row
-    number = bisect_right(begins, row.record) - 1
-    details = {**row.details, "capture": captures[number]}
-    return replace(row, record=row.record - begins[number], details=details)
 
 
 def _free_place(wanted: Path) -> Path:
