@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.capture import Trouble
-from mcptest.servers.scripted import sites
+from mcptest.servers.scripted import script
 from mcptest.transport import listener
 from tests.support.playing import (
     BOUND,
@@ -165,7 +165,7 @@ def test_a_flood_of_silent_connections_does_not_keep_others_out(shared: Play) ->
 
 
 def test_a_flood_of_large_bodies_is_held_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sites, "HELD_BYTES", 8 * MEGABYTE)
+    monkeypatch.setattr(script, "HELD_BYTES", 8 * MEGABYTE)
     part = HEAD + b"Content-Length: 4000000\r\n\r\n" + bytes(MEGABYTE)
     with playing(Adder(), D) as play:
         with connected(play, 40) as flood:

@@ -11,8 +11,7 @@ import pytest
 
 from mcptest.core.capture import HttpResponse
 from mcptest.core.revision import Revision
-from mcptest.servers.scripted.script import Obj, ScriptedCall
-from mcptest.servers.scripted.sites import Visit
+from mcptest.servers.scripted.script import Obj, ScriptedCall, Visit
 from tests.support.playing import (
     BOTH,
     BOUND,

@@ -17,8 +17,8 @@ from mcptest.servers.scripted.script import (
     Script,
     ScriptedCall,
     ScriptStage,
+    Visit,
 )
-from mcptest.servers.scripted.sites import Visit
 from tests.support.playing import PREFIX, Adder, D, E
 
 ODD: tuple[Any, ...] = (None, 0, -1.5, True, "", "é\x00", [], [None], {}, {"a": {}}, {"x": [1]})

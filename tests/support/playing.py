@@ -16,8 +16,7 @@ from mcptest.core.capture import AnyRecord
 from mcptest.core.revision import Revision
 from mcptest.servers.scripted.conforming import Conforming
 from mcptest.servers.scripted.recording import SiteTape
-from mcptest.servers.scripted.script import Obj, Script, ScriptedCall
-from mcptest.servers.scripted.sites import ScriptedSite
+from mcptest.servers.scripted.script import Obj, Script, ScriptedCall, ScriptedSite
 from mcptest.transport.loop import READ, Loop
 
 BOUND = 20.0

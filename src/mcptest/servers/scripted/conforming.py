@@ -23,8 +23,7 @@ from mcptest.servers.demo.jsonrpc import (
     read_text,
 )
 from mcptest.servers.demo.stateless_era import CAPABILITIES, SERVER_INFO, SUBSCRIPTION, VERSION
-from mcptest.servers.scripted.script import Obj, Script, ScriptedCall, ScriptStage
-from mcptest.servers.scripted.sites import Visit
+from mcptest.servers.scripted.script import Obj, Script, ScriptedCall, ScriptStage, Visit
 from mcptest.wire.envelope import LIST_MEMBERS
 
 CACHEABLE = frozenset({*LIST_MEMBERS, "server/discover", "resources/read"})

@@ -10,8 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 
 from mcptest.servers.scripted.conforming import Conforming
-from mcptest.servers.scripted.script import MCP, Obj, ScriptedCall, ScriptStage
-from mcptest.servers.scripted.sites import Visit
+from mcptest.servers.scripted.script import MCP, Obj, ScriptedCall, ScriptStage, Visit
 
 AS = "as"
 SECOND_AS = "as2"

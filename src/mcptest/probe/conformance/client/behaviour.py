@@ -33,8 +33,7 @@ from mcptest.probe.conformance.scenario import (
 )
 from mcptest.probe.conformance.scenario_catalogue import server_members
 from mcptest.servers.scripted.conforming import Conforming, plain_tool
-from mcptest.servers.scripted.script import Obj, ScriptedCall
-from mcptest.servers.scripted.sites import Visit
+from mcptest.servers.scripted.script import Obj, ScriptedCall, Visit
 
 RETRY_MS = 500
 EARLY_BY_MS = 50

@@ -28,8 +28,7 @@ from mcptest.probe.conformance.scenario import (
 from mcptest.probe.conformance.scenario_catalogue import server_members
 from mcptest.rules.protocol import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 from mcptest.servers.scripted.conforming import Conforming
-from mcptest.servers.scripted.script import Obj, ScriptedCall, ScriptStage
-from mcptest.servers.scripted.sites import Visit
+from mcptest.servers.scripted.script import Obj, ScriptedCall, ScriptStage, Visit
 from mcptest.wire.mcp_headers import decode_header_value, encode_header_value, param_headers
 
 UNSUPPORTED_VERSION = -32022

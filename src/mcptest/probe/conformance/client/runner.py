@@ -33,8 +33,7 @@ from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
 from mcptest.probe.conformance.scenario import Scenario
 from mcptest.probe.conformance.scenario_runs import ScenarioRuns
 from mcptest.servers.scripted.recording import KEPT_RECORDS, spoken_in, without_broken_off
-from mcptest.servers.scripted.script import DEFECT
-from mcptest.servers.scripted.sites import ScriptedSite
+from mcptest.servers.scripted.script import DEFECT, ScriptedSite
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import replace_file
 from mcptest.transport.loop import GONE, READ, Loop

@@ -25,8 +25,7 @@ from mcptest.core.revision import Revision
 from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
 from mcptest.probe.conformance.scenario import Scenario
 from mcptest.servers.scripted.recording import SiteTape
-from mcptest.servers.scripted.script import DEFECT, Script, ScriptStage
-from mcptest.servers.scripted.sites import ScriptedPipes, ScriptedSite
+from mcptest.servers.scripted.script import DEFECT, Script, ScriptedPipes, ScriptedSite, ScriptStage
 from mcptest.transport.files import replace_file
 from mcptest.transport.loop import Loop
 from mcptest.transport.recorder import Recorder

@@ -23,8 +23,7 @@ from mcptest.core.verdict import Outcome, Side
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import judge
 from mcptest.servers.scripted.recording import KEPT_BYTES, SiteTape, origins_of
-from mcptest.servers.scripted.script import Obj, Script, ScriptedCall
-from mcptest.servers.scripted.sites import Visit
+from mcptest.servers.scripted.script import Obj, Script, ScriptedCall, Visit
 from mcptest.wire.capture_forms import SessionSource
 from tests.support.playing import (
     BOUND,
