@@ -183,7 +183,7 @@ mutant(
 
 def _embeds_anyway(body: Any) -> Any:
     def embedding(arguments: Obj, call: Any) -> Obj:
-        from mcptest.servers.demo.resources import GREETING_URI, read_resource
+        from mcptest.servers.demo.offers import GREETING_URI, read_resource
 
         resource = read_resource(GREETING_URI, call.world)
         return {"content": [{"type": "resource", "resource": resource}]}

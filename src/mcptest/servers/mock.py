@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 from mcptest.schema.validation import CompiledSchema, SchemaLimitError
 from mcptest.servers.demo.exchange import text
 from mcptest.servers.demo.jsonrpc import Refusal
-from mcptest.servers.demo.offers import Content
-from mcptest.servers.demo.prompts import Argument, Prompt, says
-from mcptest.servers.demo.resources import Resource
+from mcptest.servers.demo.offers import (
+    Argument,
+    Call,
+    Content,
+    Prompt,
+    Resource,
+    Tool,
+    failure,
+    says,
+    structured,
+)
 from mcptest.servers.demo.start_options import Options
-from mcptest.servers.demo.tool_list import Call, Tool, failure, structured
 from mcptest.servers.demo.world import World
 from mcptest.suite.matching import json_equal
 from mcptest.suite.mock_server import MockAnswer, MockPrompt, MockResource, MockServer, MockTool

@@ -36,11 +36,16 @@ from mcptest.servers.demo import versions
 from mcptest.servers.demo.__main__ import run as serve
 from mcptest.servers.demo.exchange import ToolFailure
 from mcptest.servers.demo.jsonrpc import NOT_BLANK
-from mcptest.servers.demo.offers import Content
-from mcptest.servers.demo.prompts import declared_prompt, says
-from mcptest.servers.demo.resources import Resource, Template
+from mcptest.servers.demo.offers import (
+    Call,
+    Content,
+    Resource,
+    Template,
+    Tool,
+    declared_prompt,
+    says,
+)
 from mcptest.servers.demo.start_options import BadOption, Options, set_option
-from mcptest.servers.demo.tool_list import Call, Tool
 from mcptest.servers.demo.world import World
 
 Obj: TypeAlias = dict[str, Any]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcptest.servers.demo.features import Handler
     from mcptest.servers.demo.jsonrpc import Obj
-    from mcptest.servers.demo.tool_list import Call
+    from mcptest.servers.demo.offers import Call
     from mcptest.transport.loop import Loop, Timer
 
     class RunningRequest(Protocol):

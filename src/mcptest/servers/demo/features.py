@@ -13,9 +13,16 @@ from mcptest.servers.demo.jsonrpc import (
     Refusal,
     require_fit,
 )
-from mcptest.servers.demo.prompts import complete, get_prompt, offered_prompts
-from mcptest.servers.demo.resources import read_resource, require_resource
-from mcptest.servers.demo.tool_list import call_tool, find_tool, offered_tools
+from mcptest.servers.demo.offers import (
+    call_tool,
+    complete,
+    find_tool,
+    get_prompt,
+    offered_prompts,
+    offered_tools,
+    read_resource,
+    require_resource,
+)
 
 TYPE_CHECKING = False  # see jsonrpc
 if TYPE_CHECKING:
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 
     from mcptest.servers.demo.exchange import Body
     from mcptest.servers.demo.jsonrpc import Obj
-    from mcptest.servers.demo.tool_list import Call
+    from mcptest.servers.demo.offers import Call
     from mcptest.servers.demo.world import World
 
     Handler: TypeAlias = Callable[[Call], "Obj | Body"]

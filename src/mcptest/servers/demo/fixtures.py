@@ -16,16 +16,18 @@ from mcptest.servers.demo.exchange import (
     text,
 )
 from mcptest.servers.demo.jsonrpc import INTERNAL_ERROR, Refusal, read_data
-from mcptest.servers.demo.prompts import declared_prompt, says
-from mcptest.servers.demo.resources import (
+from mcptest.servers.demo.offers import (
     GREETING_URI,
     PNG_BASE64,
     Resource,
     Template,
+    declared_prompt,
+    declared_tools,
     exists,
+    list_roots,
     read_resource,
+    says,
 )
-from mcptest.servers.demo.tool_list import declared_tools, list_roots
 
 TYPE_CHECKING = False
 
@@ -35,8 +37,7 @@ if TYPE_CHECKING:
 
     from mcptest.servers.demo.exchange import Body
     from mcptest.servers.demo.jsonrpc import Obj
-    from mcptest.servers.demo.prompts import Prompt
-    from mcptest.servers.demo.tool_list import Call, Run
+    from mcptest.servers.demo.offers import Call, Prompt, Run
     from mcptest.servers.demo.world import World
 
 SILENCE_BASE64 = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="

@@ -32,7 +32,7 @@ from mcptest.servers.demo.jsonrpc import (
     problem_with,
     readable_id,
 )
-from mcptest.servers.demo.tool_list import Call
+from mcptest.servers.demo.offers import Call
 from mcptest.servers.demo.world import LEVELS
 
 TYPE_CHECKING = False  # see jsonrpc

@@ -27,8 +27,7 @@ from mcptest.servers.demo.jsonrpc import (
     notification,
     require_fit,
 )
-from mcptest.servers.demo.resources import exists, is_volatile
-from mcptest.servers.demo.tool_list import Call
+from mcptest.servers.demo.offers import Call, exists, is_volatile
 
 TYPE_CHECKING = False
 

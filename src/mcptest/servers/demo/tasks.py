@@ -17,7 +17,7 @@ from mcptest.servers.demo.jsonrpc import (
     read_data,
     require_fit,
 )
-from mcptest.servers.demo.tool_list import call_tool, declared_tools
+from mcptest.servers.demo.offers import call_tool, declared_tools
 from mcptest.servers.demo.world import TASKS_EXTENSION
 
 TYPE_CHECKING = False  # see jsonrpc
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcptest.servers.demo.exchange import Body, ToolJob
     from mcptest.servers.demo.features import Handler
     from mcptest.servers.demo.jsonrpc import Obj
-    from mcptest.servers.demo.tool_list import Call, Tool
+    from mcptest.servers.demo.offers import Call, Tool
 
 RELATED = "io.modelcontextprotocol/related-task"
 DEFAULT_TTL_MS = 60_000

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.servers.demo.jsonrpc import problem_with
-from mcptest.servers.demo.tool_list import EXTRA, TOOLS, Tool
+from mcptest.servers.demo.offers import EXTRA, TOOLS, Tool
 
 ALL_TOOLS = (*TOOLS, EXTRA)
 VALIDATORS = {tool.name: jsonschema_rs.validator_for(tool.input) for tool in ALL_TOOLS}
