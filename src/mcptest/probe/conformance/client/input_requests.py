@@ -38,6 +38,7 @@ from mcptest.probe.conformance.scenario import (
     untestable,
     verdict,
 )
+from mcptest.probe.conformance.scenario_catalogue import server_members
 from mcptest.rules.protocol import CLIENT_CAPABILITIES
 from mcptest.servers.scripted.conforming import Conforming, plain_tool
 from mcptest.servers.scripted.script import Obj, ScriptedCall
@@ -162,64 +163,36 @@ class CapabilityProbe(msgspec.Struct, frozen=True):
 
     name: str
     method: str
-    params: Obj
-    declared: Callable[[Obj], bool]
-    answers: Callable[[Obj], bool]
-    """It is an answer of someone who has the capability."""
-    proves: Callable[[Obj], bool] | None = None
-    """It can't come from anyone else: a refusal may be worded as an answer. None: no refusal is."""
+    params: Obj = {}
     since: Revision = Revision.V2024_11_05
 
     @property
     def tool(self) -> str:
         return f"probe_{self.name.replace('-', '_')}"
 
+    def declared(self, declared: Obj) -> bool:
+        kind, _, mode = self.name.partition("-")
+        if mode == "form":
+            return declares_forms(declared)
+        return mode in object_in(declared, kind) if mode else kind in declared
 
-def _decides(result: Obj) -> bool:
-    """Someone looked at it. `cancel` is what comes when nobody did."""
-    return result.get("action") in {"accept", "decline"}
+    def answers(self, result: Obj) -> bool:
+        """It is an answer of someone who has the capability."""
+        if self.method == "roots/list":
+            return isinstance(result.get("roots"), list)
+        if self.method == "sampling/createMessage":
+            return isinstance(result.get("model"), str) and {"content", "role"} <= {*result}
+        # Someone looked at it. `cancel` is what comes when nobody did.
+        return result.get("action") in {"accept", "decline"}
+
+    def proves(self, result: Obj) -> bool:
+        """It can't come from anyone else: a refusal may be worded as an answer."""
+        is_form = self.method == "elicitation/create"
+        return result.get("action") == "accept" if is_form else self.answers(result)
 
 
-_CONFIRM: Obj = {"type": "object", "properties": {"confirmed": {"type": "boolean"}}}
-_MESSAGES: list[Obj] = [{"role": "user", "content": {"type": "text", "text": "Say: yes"}}]
-PROBES = (
-    CapabilityProbe(
-        "roots",
-        "roots/list",
-        {},
-        lambda declared: "roots" in declared,
-        lambda result: isinstance(result.get("roots"), list),
-    ),
-    CapabilityProbe(
-        "sampling",
-        "sampling/createMessage",
-        {"messages": _MESSAGES, "maxTokens": 16},
-        lambda declared: "sampling" in declared,
-        lambda result: isinstance(result.get("model"), str) and {"content", "role"} <= {*result},
-    ),
-    CapabilityProbe(
-        "elicitation-form",
-        "elicitation/create",
-        {"mode": "form", "message": "Go on?", "requestedSchema": _CONFIRM},
-        declares_forms,
-        _decides,
-        lambda result: result.get("action") == "accept",
-        Revision.V2025_06_18,
-    ),
-    CapabilityProbe(
-        "elicitation-url",
-        "elicitation/create",
-        {
-            "mode": "url",
-            "message": "Please look at this page",
-            "url": "https://example.com/confirm",
-            "elicitationId": "mcptest-1",
-        },
-        lambda declared: "url" in object_in(declared, "elicitation"),
-        _decides,
-        lambda result: result.get("action") == "accept",
-        Revision.V2025_11_25,
-    ),
+PROBES = msgspec.convert(
+    server_members("client-capabilities")["probes"], tuple[CapabilityProbe, ...]
 )
 BY_TOOL = {probe.tool: probe for probe in PROBES}
 
@@ -229,7 +202,6 @@ class Probing(Conforming):
 
     illegally = False
     checks_requests = False
-
     _asked = 0
 
     def list_tools(self, call: ScriptedCall) -> None:
@@ -396,9 +368,8 @@ def keeps_to_declared(seen: SeenSession, probe: CapabilityProbe) -> Findings:
         yield skipped("the client gave up at another request")
     elif not asked:
         yield missing(f"the client did not call {probe.tool}, so the server could not request it")
-    proves = probe.proves or probe.answers
     for where, answer, said in asked:
-        if proves(object_in(said)):
+        if probe.proves(object_in(said)):
             yield bad(f"the client fulfilled {probe.name} without declaring it", answer)
         else:
             yield good(where)

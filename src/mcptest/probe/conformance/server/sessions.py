@@ -5,7 +5,7 @@ may talk to a server on this machine, and headers that say what the body says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from mcptest.core.message import Kind, id_key
 from mcptest.core.safe_text import show
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
+    Decided,
     Findings,
     Judge,
     bad,
@@ -43,7 +44,6 @@ from mcptest.wire.envelope import decode
 from mcptest.wire.mcp_headers import is_legal_session_id
 
 _GONE = 404
-_NO_SESSION = "the server issued no session id"
 _NOT_ALLOWED = 405
 
 
@@ -120,26 +120,23 @@ def end_session(stage: ScenarioStage) -> None:
         stage.ask("after", "tools/list")
 
 
-def _of_session(judge: Callable[[Scene, _Begun], CheckFinding]) -> Judge[Scene]:
-    """Of a server that gave out a session id; without one there is nothing to look at."""
-
-    def judged(scene: Scene) -> CheckFinding:
-        begun = _begun(scene)
-        return skipped(_NO_SESSION) if begun.session_id is None else judge(scene, begun)
-
-    return judged
+def _session(scene: Scene) -> _Begun:
+    """How it began. Decided where the server gave out no session id."""
+    begun = _begun(scene)
+    if begun.session_id is None:
+        raise Decided(skipped("the server issued no session id"))
+    return begun
 
 
-@_of_session
-def server_session_initialized_accepted(scene: Scene, begun: _Begun) -> CheckFinding:
-    status = begun.initialized
+def server_session_initialized_accepted(scene: Scene) -> CheckFinding:
+    status = _session(scene).initialized
     return expect(
         _is_fine(status), f"the server answered notifications/initialized with HTTP {status}"
     )
 
 
-@_of_session
-def server_session_delete_accepted(scene: Scene, begun: _Begun) -> CheckFinding:
+def server_session_delete_accepted(scene: Scene) -> CheckFinding:
+    _session(scene)
     heard, after = scene["delete"], scene["after"]
     status = heard.status
     if status == _NOT_ALLOWED:
@@ -153,8 +150,8 @@ def server_session_delete_accepted(scene: Scene, begun: _Begun) -> CheckFinding:
     return expect(fine, f"the server answered DELETE with HTTP {status}", heard, mild=True)
 
 
-@_of_session
-def server_session_terminated_returns_404(scene: Scene, begun: _Begun) -> CheckFinding:
+def server_session_terminated_returns_404(scene: Scene) -> CheckFinding:
+    _session(scene)
     ended, after = scene["delete"].status, scene["after"]
     if not _is_fine(ended) and not ended == after.status == _GONE:
         return skipped(f"the session did not end (DELETE got HTTP {ended})")
@@ -183,24 +180,20 @@ def _is_streamed(heard: Heard) -> bool:
     return "event-stream" in (heard.header("content-type") or "")
 
 
-def _streamed(judge: Callable[[Scene, Heard], CheckFinding]) -> Judge[Scene]:
-    """Of a call that was answered with a stream."""
-
-    def judged(scene: Scene) -> CheckFinding:
-        heard = scene["asked"]
-        if heard.status is None:
-            return warned(heard.silence, heard)
-        if heard.status >= 300:
-            return warned(f"the server answered the call with HTTP {heard.status}", heard)
-        if not _is_streamed(heard):
-            return info("the server answered the call with JSON, not with a stream", heard)
-        return judge(scene, heard)
-
-    return judged
+def _streamed(scene: Scene) -> Heard:
+    """The call. Decided where it was not answered with a stream."""
+    heard = scene["asked"]
+    if heard.status is None:
+        raise Decided(warned(heard.silence, heard))
+    if heard.status >= 300:
+        raise Decided(warned(f"the server answered the call with HTTP {heard.status}", heard))
+    if not _is_streamed(heard):
+        raise Decided(info("the server answered the call with JSON, not with a stream", heard))
+    return heard
 
 
-@_streamed
-def server_sse_priming_event(scene: Scene, heard: Heard) -> CheckFinding:
+def server_sse_priming_event(scene: Scene) -> CheckFinding:
+    heard = _streamed(scene)
     events = [one for one in scene.on_stream("asked") if getattr(one, "comment", None) is None]
     priming = [one for one in events if isinstance(one, SseEvent) and one.sse.id and not one.data]
     if not priming:
@@ -208,15 +201,15 @@ def server_sse_priming_event(scene: Scene, heard: Heard) -> CheckFinding:
     return expect(events[0] is priming[0], "the priming event was not the first", heard, mild=True)
 
 
-@_streamed
-def server_sse_retry_field(scene: Scene, heard: Heard) -> CheckFinding:
+def server_sse_retry_field(scene: Scene) -> CheckFinding:
+    heard = _streamed(scene)
     fields = [one.sse for one in scene.on_stream("asked") if one.sse is not None]
     named = any(one.retry is not None for one in fields)
     return expect(named, "no event of the stream has a retry field", heard, mild=True)
 
 
-@_streamed
-def server_sse_disconnect_resume(scene: Scene, heard: Heard) -> CheckFinding:
+def server_sse_disconnect_resume(scene: Scene) -> CheckFinding:
+    heard = _streamed(scene)
     again = next(  # the stream of the GET with Last-Event-ID, if the client had to come back
         (
             one.stream

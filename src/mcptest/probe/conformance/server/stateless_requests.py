@@ -201,12 +201,12 @@ def server_unsupported_version_error(scene: Scene) -> CheckFinding:
     return verdict(problems, heard)
 
 
-def _unlocked_by(scene: Scene, tool: str, heard: Heard) -> CheckFinding | None:
-    """A call of a tool that is not there says nothing; some answer it with a failed result."""
+def _need(scene: Scene, tool: str, heard: Heard) -> None:
+    """Decided where a tool is not there: a call of it says nothing, as some answer it with a failed
+    result."""
     is_listed = scene.offered.has("tool", scene.fixture(tool))
-    if is_listed or heard.did_its_work or not heard.answered:
-        return None
-    return untestable(_wanted(tool), heard)
+    if not (is_listed or heard.did_its_work) and heard.answered:
+        raise Decided(untestable(_wanted(tool), heard))
 
 
 def _wanted(tool: str) -> str:
@@ -216,8 +216,8 @@ def _wanted(tool: str) -> str:
 def server_rejects_undeclared_capability(scene: Scene) -> CheckFinding:
     heard = scene["capability"]
     if heard.code != _MISSING_CAPABILITY:
-        problem = _code_problem(heard, _MISSING_CAPABILITY)
-        return _unlocked_by(scene, _NEEDS_SAMPLING, heard) or verdict(problem, heard)
+        _need(scene, _NEEDS_SAMPLING, heard)
+        return verdict(_code_problem(heard, _MISSING_CAPABILITY), heard)
     named = isinstance(inside(heard.error_data, "requiredCapabilities", "sampling"), dict)
     fault = "data.requiredCapabilities of the error does not name sampling"
     return expect(named, fault, heard)
@@ -227,8 +227,10 @@ def missing_capability_http_400(scene: Scene) -> CheckFinding:
     heard = scene["capability"]
     if heard.code == _MISSING_CAPABILITY:
         return verdict(heard.status_problem(400), heard)
-    fault = f"the server did not send error {_MISSING_CAPABILITY}, so its status is unknown"
-    return _unlocked_by(scene, _NEEDS_SAMPLING, heard) or bad(fault, heard)
+    _need(scene, _NEEDS_SAMPLING, heard)
+    return bad(
+        f"the server did not send error {_MISSING_CAPABILITY}, so its status is unknown", heard
+    )
 
 
 def _messages(scene: Scene, label: str) -> list[Message]:
@@ -256,8 +258,8 @@ def http_server_no_independent_requests_on_stream(scene: Scene) -> CheckFinding:
     if not messages:
         return bad(heard.silence, heard)
     if not heard.did_its_work:
-        refused = untestable(f"make {_STREAMS} run for a client that declares elicitation", heard)
-        return _unlocked_by(scene, _STREAMS, heard) or refused
+        _need(scene, _STREAMS, heard)
+        return untestable(f"make {_STREAMS} run for a client that declares elicitation", heard)
     sent = [str(one.method) for one in messages if one.kind is Kind.REQUEST]
     return verdict((f"the server sent the request {show(one, 60)}" for one in sent), heard)
 
@@ -265,8 +267,8 @@ def http_server_no_independent_requests_on_stream(scene: Scene) -> CheckFinding:
 def server_no_log_without_loglevel(scene: Scene) -> CheckFinding:
     heard = scene.answered("log")
     if not heard.did_its_work:
-        refused = untestable(f"make {_LOGS} run without a log level", heard)
-        return _unlocked_by(scene, _LOGS, heard) or refused
+        _need(scene, _LOGS, heard)
+        return untestable(f"make {_LOGS} run without a log level", heard)
     logs = sum(one.method == "notifications/message" for one in _messages(scene, "log"))
     fault = f"the server sent {logs} log messages for a request without a log level"
     return expect(not logs, fault, heard)
