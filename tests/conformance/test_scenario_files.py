@@ -54,6 +54,7 @@ def names_in(file: str) -> set[str]:
     checks = [*read.checks, *(one for one in written if not isinstance(one, str))]
     named = [one.get("judge") or judge_of(one["id"]) for one in checks]
     named += [one["script"] for one in read.scenarios if "script" in one]
+    named += ["asks" for one in read.scenarios if "asks" in one]
     return {one if isinstance(one, str) else next(iter(one)) for one in named}
 
 

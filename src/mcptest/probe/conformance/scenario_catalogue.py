@@ -44,9 +44,9 @@ FILES: Mapping[Side, Mapping[str, tuple[str, ...]]] = {
         "server/server_scenarios.yml": ("contents", "sessions", "stateless_requests"),
     },
 }
-"""With the modules beside each whose functions judge and act, the first of which may have
-`completed`, for an entry without a script. They are imported when asked for: most commands never
-do, and who serves one scenario to a client needs nothing of the others."""
+"""With the modules beside each whose functions judge and act, or complete an entry (`completed`).
+They are imported when asked for: most commands never do, and who serves one scenario to a client
+needs nothing of the others."""
 
 
 class ScenarioFile(msgspec.Struct):
@@ -96,6 +96,8 @@ def put_together(read: ScenarioFile, subjects: Sequence[ModuleType]) -> dict[str
             for item in entry["checks"]
             for one in (read.named(item) if isinstance(item, str) else (item,))
         ]
+        if "asks" in known:
+            known["script"] = {"asks": [known.pop("asks")]}
         if "script" in known:
             known["script"] = found(known["script"])
         if "server" in known:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, pairwise
 from typing import Any
 
@@ -36,7 +36,7 @@ from mcptest.probe.conformance.server.scene import (
     Problems,
     ScenarioStage,
     Scene,
-    asks,
+    ServerScript,
     listed,
     missing_members,
     result_of,
@@ -52,10 +52,16 @@ _CACHED = {**LIST_CAPABILITIES, "resources/read": "resources"}
 _TOOL = "json_schema_2020_12_tool"
 
 
-def completed(entry: Obj) -> Obj:
-    """A scenario that only asks says so in its entry."""
-    requests = entry.pop("asks", None)
-    return entry if requests is None else {**entry, "script": asks(requests)}
+def asks(requests: Mapping[str, Obj | None]) -> ServerScript:
+    """These requests in their order, by their methods; what came of the last is `asked`."""
+
+    def script(stage: ScenarioStage) -> None:
+        *before, last = requests
+        for label, method in (*zip(before, before, strict=True), ("asked", last)):
+            params = requests[method]
+            stage.ask(label, method, params and stage.fitted(method, params))
+
+    return script
 
 
 def list_tools(stage: ScenarioStage) -> None:

@@ -237,19 +237,7 @@ class Scene(msgspec.Struct, kw_only=True):
         ]
 
 
-# -- Short ways to ask, and to judge what was heard ----------------------------------------------
-
-
-def asks(requests: Mapping[str, Obj | None]) -> ServerScript:
-    """These requests in their order, by their methods; what came of the last is `asked`."""
-
-    def script(stage: ScenarioStage) -> None:
-        *before, last = requests
-        for method in before:
-            stage.ask(method, method, stage.fitted(method, requests[method]))
-        stage.ask("asked", last, stage.fitted(last, requests[last]))
-
-    return script
+# -- Short ways to judge what was heard -----------------------------------------------------------
 
 
 def result_of(label: str, *, tool_worked: bool = False) -> Callable[[Problems], Judge[Scene]]:
@@ -350,52 +338,43 @@ class ScenarioStage:
 
     def call(self, label: str, tool: str, meta: Mapping[str, Any]) -> Heard:
         """Call a fixture by its official name, with empty arguments."""
-        return self.ask(label, "tools/call", self.call_params(tool, {}), meta=meta)
-
-    def call_params(self, tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """What calls a fixture. A tool of the user's own that stands for it gets what its schema
-        requires as well, and nothing that the schema forbids.
-        """
-        name = self.scene.fixture(tool)
-        schema = self.scene.offered.input_schema(name)
-        if tool in self.scene.names and schema:
-            given = dict(arguments or {})
-            if schema.get("additionalProperties") is False:
-                known = object_in(schema, "properties")
-                given = {key: value for key, value in given.items() if key in known}
-            arguments = {**plausible_arguments(schema), **given} or arguments
-        return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
-
-    def prompt_params(
-        self, prompt: str, arguments: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
-        """What gets a prompt. One of the user's own takes the values under its own names, in
-        order, and each argument beyond these that it requires.
-        """
-        name = self.scene.fixture(prompt)
-        declared = self.scene.offered.prompt_arguments(name)
-        if prompt in self.scene.names and declared:
-            values = list((arguments or {}).values())
-            given = dict(zip(declared, values, strict=False))
-            more = {key: key for key in declared if declared[key] and key not in given}
-            arguments = {**given, **more} or arguments
-        return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
+        params = self.fitted("tools/call", {"name": tool, "arguments": {}})
+        return self.ask(label, "tools/call", params, meta=meta)
 
     def fixture_request(self) -> tuple[str, Obj]:
         """What uses the one fixture that the scenario needs: its method and params."""
         needs = self.scenario.needs
         if needs.prompts:
-            return "prompts/get", self.prompt_params(needs.prompts[0])
-        return "tools/call", self.call_params(needs.tools[0], {})
+            return "prompts/get", self.fitted("prompts/get", {"name": needs.prompts[0]})
+        whole = {"name": needs.tools[0], "arguments": {}}
+        return "tools/call", self.fitted("tools/call", whole)
 
-    def fitted(self, method: str, params: Obj | None) -> Obj | None:
+    def fitted(self, method: str, params: Obj) -> Obj:
         """Params that name fixtures, as the server has these; variables of a URI are filled in."""
-        if params is not None and "uri" in params:
+        if "uri" in params:
             return {"uri": _VARIABLE.sub(FILLED_IN, self.scene.fixture(params["uri"]))}
-        if params is not None and method in {"tools/call", "prompts/get"}:
-            fit = self.call_params if method == "tools/call" else self.prompt_params
-            return fit(params["name"], params.get("arguments"))
-        return params
+        if method not in {"tools/call", "prompts/get"} or params["name"] not in self.scene.names:
+            return params
+        name, arguments = self.scene.fixture(params["name"]), params.get("arguments")
+        fit = self._tool_arguments if method == "tools/call" else self._prompt_arguments
+        arguments = fit(name, arguments or {}) or arguments
+        return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
+
+    def _tool_arguments(self, name: str, given: Obj) -> Obj:
+        """A tool of the user's own that stands for a fixture gets what its schema requires as well,
+        and nothing that the schema forbids."""
+        schema = self.scene.offered.input_schema(name)
+        if schema.get("additionalProperties") is False:
+            known = object_in(schema, "properties")
+            given = {key: value for key, value in given.items() if key in known}
+        return {**plausible_arguments(schema), **given} if schema else {}
+
+    def _prompt_arguments(self, name: str, given: Obj) -> Obj:
+        """A prompt of the user's own takes the values under its own names, in order, and each
+        argument beyond these that it requires."""
+        declared = self.scene.offered.prompt_arguments(name)
+        named = dict(zip(declared, given.values(), strict=False))
+        return {**named, **{key: key for key in declared if declared[key] and key not in named}}
 
     def http(self, label: str, method: str, headers: Mapping[str, Any]) -> Heard:
         """A bare HTTP request; of a stream only that it was opened is waited for."""
