@@ -541,29 +541,17 @@ class DemoSite:
         elif request.path == ENDPOINT:
             self._endpoint(request, connection)
         elif request.path == STREAM_PATH and old:
-            self._only("GET", request, connection, self._sse_clients.get)
+            _by_method({"GET": self._sse_clients.get}, request, connection)
         elif request.path == POST_PATH and old:
-            self._only("POST", request, connection, self._sse_clients.post)
+            _by_method({"POST": self._sse_clients.post}, request, connection)
         else:
             raise Rejected(404, f"There is nothing here; the endpoint is {ENDPOINT}")
 
-    def _only(self, method: str, request: Request, connection: HttpConnection, serve: Any) -> None:
-        if request.method == method:
-            serve(request, connection)
-        else:
-            connection.refuse(405, _not_allowed(request), Allow=method)
-
     def _endpoint(self, request: Request, connection: HttpConnection) -> None:
-        has_sessions = self._world.handshake and not self._names_stateless(request)
-        if request.method == "POST":
-            self._post(request, connection)
-        elif has_sessions and request.method == "GET":
-            self._sessions.get(request, connection)
-        elif has_sessions and request.method == "DELETE":
-            self._sessions.delete(request, connection)
-        else:
-            allowed = "GET, POST, DELETE" if has_sessions else "POST"
-            connection.refuse(405, _not_allowed(request), Allow=allowed)
+        served: Obj = {"POST": self._post}
+        if self._world.handshake and not self._names_stateless(request):
+            served = {"GET": self._sessions.get, **served, "DELETE": self._sessions.delete}
+        _by_method(served, request, connection)
 
     def _post(self, request: Request, connection: HttpConnection) -> None:
         check_json(request)
@@ -591,6 +579,15 @@ class DemoSite:
 
     def _names_stateless(self, request: Request) -> bool:
         return bool(self._world.stateless) and request.header(VERSION_HEADER) in versions.STATELESS
+
+
+def _by_method(served: Obj, request: Request, connection: HttpConnection) -> None:
+    serve = served.get(request.method)
+    if serve is None:
+        refusal = Refusal(INVALID_REQUEST, f"{request.method} is not allowed here")
+        connection.refuse(405, refusal, Allow=", ".join(served))
+    else:
+        serve(request, connection)
 
 
 def run_http(options: Options, content: Content | None = None) -> int:
@@ -629,7 +626,3 @@ def _announce(options: Options, port: int) -> None:
     below = f"/{options.shown_secret}" if options.shown_secret else ""
     sys.stderr.write(f"listening on http://{host}:{port}{below}{ENDPOINT}\n")
     sys.stderr.flush()
-
-
-def _not_allowed(request: Request) -> Refusal:
-    return Refusal(INVALID_REQUEST, f"{request.method} is not allowed here")

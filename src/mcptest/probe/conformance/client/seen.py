@@ -151,14 +151,10 @@ class SeenSession(msgspec.Struct, dict=True):
                 found[record.stream] = Visited(
                     place, record.t, record.stream, record.method, record.url, headers
                 )
-            elif isinstance(record, HttpResponse) and record.stream in found:
-                found[record.stream].status = record.status
-                found[record.stream].answer_headers = headers_by_name(record.headers)
-            elif isinstance(record, Frame) and record.stream in found:
-                if record.sender == "client":
-                    found[record.stream].body = record.raw
-                else:
-                    found[record.stream].answer = record.raw
+            elif isinstance(record, HttpResponse) and (one := found.get(record.stream)):
+                one.status, one.answer_headers = record.status, headers_by_name(record.headers)
+            elif isinstance(record, Frame) and (one := found.get(record.stream or 0)):
+                setattr(one, "body" if record.sender == "client" else "answer", record.raw)
         return found
 
     @cached_property

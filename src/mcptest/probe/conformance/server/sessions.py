@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mcptest.core.capture import Frame, HttpRequest, HttpResponse, SseEvent
-from mcptest.core.message import Kind, id_key
 from mcptest.core.safe_text import show
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
@@ -38,6 +37,7 @@ from mcptest.probe.conformance.server.scene import (
     result_of,
 )
 from mcptest.schema.plausible import plausible_arguments
+from mcptest.session.tape import answered_requests
 from mcptest.session.tool_safety import is_safe
 from mcptest.transport.listener import LOOPBACK
 from mcptest.wire.envelope import decode
@@ -58,24 +58,16 @@ class _Begun(msgspec.Struct, frozen=True):
 
 def _begun(scene: Scene) -> _Begun:
     """Read from the records of the connection."""
-    asked, carried, notified_on = None, None, None
-    result = None
-    statuses: dict[int | None, HttpResponse] = {}
-    for record in scene.records:
-        if isinstance(record, HttpResponse):
-            statuses.setdefault(record.stream, record)
-        if not isinstance(record, Frame):
-            continue
-        message = decode(record.raw)
-        if record.sender == "client" and message.method == "initialize":
-            asked, carried = id_key(message.id), record.stream
-        elif record.sender == "client" and message.method == "notifications/initialized":
-            notified_on = record.stream
-        elif message.kind is Kind.RESULT and asked is not None and id_key(message.id) == asked:
-            result = message.result
-    first, second = statuses.get(carried), statuses.get(notified_on)
+    frames = (one for one in scene.records if isinstance(one, Frame) and one.sender == "client")
+    carried = {decode(one.raw).method: one.stream for one in frames}
+    responses: dict[int | None, HttpResponse] = {
+        one.stream: one for one in scene.records if isinstance(one, HttpResponse)
+    }
+    first = responses.get(carried.get("initialize"))
+    second = responses.get(carried.get("notifications/initialized"))
+    answered = answered_requests(scene.records)
     return _Begun(
-        result,
+        next((answer.result for asked, answer in answered if asked.method == "initialize"), None),
         first.header("mcp-session-id") if first is not None else None,
         second.status if second is not None else None,
     )
