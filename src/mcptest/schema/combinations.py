@@ -152,7 +152,7 @@ def _members(left: Any, right: Any) -> Any:
         return right
     both = {**left, **right}
     return {
-        key: {"allOf": [left[key], right[key]]} if key in left and key in right else value
+        key: _schemas(left[key], right[key]) if key in left and key in right else value
         for key, value in both.items()
     }
 
@@ -222,33 +222,29 @@ def ways_of(
         return []
     if not isinstance(schema, Mapping):
         return [Alternative({})]
-    if not needs_ways(schema):
+    depending = {name: mapping_of(schema, name) for name in _DEPENDING if name in schema}
+    if _COMBINING.isdisjoint(schema) and not any(depending.values()):
         return [Alternative(schema)]
-    found = [Alternative({key: value for key, value in schema.items() if key not in _COMBINING})]
+    plain = {key: value for key, value in schema.items() if key not in _COMBINING}
+    for keyword, table in depending.items():
+        plain[keyword] = {one: needs for one, needs in table.items() if not _is_schema(needs)}
+        if not plain[keyword]:
+            del plain[keyword]
+    found = [Alternative(plain)]
     for reference, part in _parts(schema, references):
         ways = ways_of(part, references, effort, depth + 1)
         found = _each(
             found, [Alternative(plain, (*reference, *further)) for plain, further in ways]
         )
-    for keyword in ("anyOf", "oneOf"):
-        options = listed(schema, keyword)
-        if options:
-            ways = [
-                way for option in options for way in ways_of(option, references, effort, depth + 1)
-            ]
-            effort.spend(len(ways))
-            found = _each(found, ways)
-    if "if" in schema:
-        found = _each(found, _conditional(schema, references, effort, depth))
-    return _depending(found, references, effort, depth)
+    for options in _choices(schema):
+        ways = [way for option in options for way in ways_of(option, references, effort, depth + 1)]
+        effort.spend(len(ways))
+        found = _each(found, ways)
+    return found
 
 
-def needs_ways(schema: Schema) -> bool:
-    """Whether there is more than the schema as it stands."""
-    keys = schema.keys()
-    return not _COMBINING.isdisjoint(keys) or any(
-        isinstance(schema.get(keyword), Mapping) for keyword in _DEPENDING
-    )
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, Mapping | bool)
 
 
 def _parts(schema: Schema, references: References) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -257,6 +253,21 @@ def _parts(schema: Schema, references: References) -> Iterator[tuple[tuple[str, 
         if isinstance(reference, str):
             yield (reference,), resolved(schema, keyword, references)
     yield from (((), part) for part in listed(schema, "allOf"))
+
+
+def _choices(schema: Schema) -> Iterator[list[Any]]:
+    """Whatever leaves a choice, as the schemas that can be chosen from."""
+    yield from filter(None, (listed(schema, "anyOf"), listed(schema, "oneOf")))
+    if "if" in schema:
+        yield [{"allOf": [schema["if"], schema.get("then", True)]}, schema.get("else", True)]
+    for keyword in _DEPENDING:
+        for name, wanted in mapping_of(schema, keyword).items():
+            if _is_schema(wanted):
+                # A member whose presence asks for more is there with it, or is not there.
+                absent = (
+                    [] if name in listed(schema, "required") else [{"properties": {name: False}}]
+                )
+                yield [*absent, {"allOf": [{"required": [name]}, wanted]}]
 
 
 def _each(left: Iterable[Alternative], right: list[Alternative]) -> list[Alternative]:
@@ -272,55 +283,6 @@ def _pairs(left: Iterable[Alternative], right: list[Alternative]) -> Iterator[Al
             except Contradiction:
                 continue
             yield Alternative(plain, one.references + other.references)
-
-
-def _conditional(
-    schema: Schema, references: References, effort: Effort, depth: int
-) -> list[Alternative]:
-    holds = ways_of(schema["if"], references, effort, depth + 1)
-    then = ways_of(schema.get("then", True), references, effort, depth + 1)
-    return [*_each(holds, then), *ways_of(schema.get("else", True), references, effort, depth + 1)]
-
-
-def _depending(
-    found: list[Alternative], references: References, effort: Effort, depth: int
-) -> list[Alternative]:
-    """A member whose presence asks for more is there with it, or is not there."""
-    for keyword in _DEPENDING:
-        names = dict.fromkeys(
-            name
-            for way in found
-            for name, wanted in mapping_of(way.plain, keyword).items()
-            if isinstance(wanted, Mapping | bool)
-        )
-        for name in names:
-            found = [
-                each
-                for way in found
-                for each in _with_or_without(way, keyword, name, references, effort, depth)
-            ][:_MOST]
-    return found
-
-
-def _with_or_without(
-    way: Alternative, keyword: str, name: str, references: References, effort: Effort, depth: int
-) -> list[Alternative]:
-    table = mapping_of(way.plain, keyword)
-    if name not in table:
-        return [way]
-    plain = {key: value for key, value in way.plain.items() if key != keyword}
-    rest = {key: value for key, value in table.items() if key != name}
-    if rest:
-        plain[keyword] = rest
-    asked = Alternative({"required": [name]})
-    present = _each(
-        _each([Alternative(plain, way.references)], [asked]),
-        ways_of(table[name], references, effort, depth + 1),
-    )
-    if name in listed(plain, "required"):
-        return present
-    members = {**mapping_of(plain, "properties"), name: False}
-    return [Alternative({**plain, "properties": members}, way.references), *present]
 
 
 def definitions_of(schema: Schema) -> dict[str, Any]:
