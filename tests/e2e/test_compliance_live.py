@@ -16,7 +16,7 @@ from mcptest.core.verdict import Outcome
 from mcptest.probe.compliance.judging import judge_server, run_tests, spoken_revisions
 from mcptest.probe.compliance.site import Order
 from mcptest.rules.corpus.reader import corpus_of
-from mcptest.suite.compliance_block import ComplianceTest
+from mcptest.suite.lane_blocks import ComplianceTest
 from mcptest.suite.model import Expectation
 from mcptest.suite.sent_message import SentCheck
 from mcptest.transport.capture_file import open_capture

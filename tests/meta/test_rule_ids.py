@@ -15,7 +15,7 @@ DECLARING = {"session_rule", "server_rule", "client_rule", "composition_rule"}
 """A declaration may name other rules: those that it yields to."""
 EXCUSED = {
     "mcptest.commands.explain.cli": "an example in the help",
-    "mcptest.suite.compliance_block": "an example in the description of a field",
+    "mcptest.suite.lane_blocks": "an example in the description of a field",
     "mcptest.probe.properties.steps": "the one rule that judges every mutation",
 }
 _ID = re.compile(r"\b[A-Z]{3,8}-\d{3}\b")

@@ -24,13 +24,13 @@ from mcptest.probe.compliance.site import Order
 from mcptest.probe.lanes import LaneSettings, judge_block, narrowed, run_compliance_lane
 from mcptest.report.compliance.judged_results import result_of_gate, results_of_judgement
 from mcptest.rules.grading import exit_code_for, min_grade_gate
-from mcptest.suite.compliance_block import (
+from mcptest.suite.lane_blocks import (
     ComplianceBlock,
     ComplianceTest,
     GradeDelta,
+    Lanes,
     SpecVersionCheck,
 )
-from mcptest.suite.lane_blocks import Lanes
 from mcptest.suite.model import ServerSpec
 from mcptest.suite.reading import Place
 from mcptest.transport.target import DEMO

@@ -10,7 +10,7 @@ import pytest
 from mcptest.core.judgement import Judgement, Scorecard, scorecard_of
 from mcptest.core.revision import Revision
 from mcptest.rules.grading import delta_facts, judge_grade_delta
-from mcptest.suite.compliance_block import GRADE_TARGETS, GradeDelta
+from mcptest.suite.lane_blocks import GRADE_TARGETS, GradeDelta
 from mcptest.suite.model import Expectation
 from tests.support.compliance_results import (
     FAIL,

@@ -9,7 +9,7 @@ import pytest
 
 from mcptest.rules.corpus.known_failures import load_known_failures
 from mcptest.rules.grading import CUT_OFFS, DIGITS, basic_rules
-from mcptest.suite.compliance_block import GRADE_TARGETS, load_compliance_block
+from mcptest.suite.lane_blocks import GRADE_TARGETS, load_compliance_block
 from tests.docs import compliance_docs
 from tests.docs.compliance_docs import GRADING_PARTS, refreshed
 

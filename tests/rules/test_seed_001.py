@@ -16,7 +16,7 @@ from mcptest.probe.lanes import judge_block
 from mcptest.rules.corpus.reader import SHIPPED, VersionCorpus, corpus_of
 from mcptest.rules.grading import exit_code_for
 from mcptest.rules.migration import Fail, check_resource_error_code
-from mcptest.suite.compliance_block import ComplianceBlock, SpecVersionCheck, load_compliance_block
+from mcptest.suite.lane_blocks import ComplianceBlock, SpecVersionCheck, load_compliance_block
 from mcptest.suite.observed import SeenExchange, judge_exchange
 
 DIFF = "tests.rules.test_version_diff_seed"

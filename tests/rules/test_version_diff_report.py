@@ -13,7 +13,7 @@ from mcptest.report.upgrade_guide import diff_as_json, diff_as_markdown, diff_li
 from mcptest.rules.corpus.reader import VersionCorpus, corpus_of
 from mcptest.rules.corpus.registry import CorpusRule, Row
 from mcptest.rules.corpus.version_diff import VersionDiff, diff_versions, touched_tests
-from mcptest.suite.compliance_block import ComplianceBlock, ComplianceTest
+from mcptest.suite.lane_blocks import ComplianceBlock, ComplianceTest
 from mcptest.suite.model import Expectation
 from mcptest.suite.reading import Place
 from mcptest.suite.sent_message import SentCheck

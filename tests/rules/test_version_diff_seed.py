@@ -18,7 +18,7 @@ from mcptest.rules.corpus.version_diff import (
     judge_spec_version_check,
 )
 from mcptest.rules.migration import Fail, Pass, Skipped, check_resource_error_code
-from mcptest.suite.compliance_block import (
+from mcptest.suite.lane_blocks import (
     SPEC_DEFAULTS,
     ComplianceBlock,
     SpecVersionCheck,

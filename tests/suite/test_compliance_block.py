@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.suite.compliance_block import (
+from mcptest.suite.lane_blocks import (
     GRADE_DEFAULTS,
     ComplianceBlock,
     compliance_of,

@@ -17,12 +17,12 @@ from mcptest.suite.fields import (
     Choice,
     Declaration,
     Duration,
-    Elsewhere,
     Expectations,
     Field,
     Flag,
     JsonSchema,
     JsonTable,
+    LaneBlock,
     ListOf,
     MatcherField,
     ObjectOf,
@@ -64,7 +64,7 @@ def values(field: Field) -> st.SearchStrategy[Any]:
     if isinstance(kind, ObjectOf):
         whole = objects(kind.declaration)
         return st.one_of(whole, st.just("ping")) if kind.short_for else whole
-    if isinstance(kind, Elsewhere):
+    if isinstance(kind, LaneBlock):
         whole = objects(kind.declaration)
         listed = kind.declaration.by_name.get(kind.list_of)
         return whole if listed is None else st.one_of(whole, values(listed))

@@ -17,13 +17,13 @@ from mcptest.suite.fields import (
     Choice,
     Declaration,
     Duration,
-    Elsewhere,
     Expectations,
     Field,
     FieldKind,
     Flag,
     JsonSchema,
     JsonTable,
+    LaneBlock,
     ListOf,
     MatcherField,
     ObjectOf,
@@ -58,7 +58,7 @@ def takes(kind: FieldKind) -> str:
     if isinstance(kind, ObjectOf):
         short = "text, or " if kind.short_for else ""
         return f"{short}[{kind.declaration.name}](#{anchor(kind.declaration)})"
-    if isinstance(kind, Elsewhere):
+    if isinstance(kind, LaneBlock):
         whole = f"[{kind.declaration.name}](#{anchor(kind.declaration)})"
         listed = kind.declaration.by_name.get(kind.list_of)
         return whole if listed is None else f"{whole}, or {takes(listed.kind)}"

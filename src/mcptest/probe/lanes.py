@@ -47,8 +47,7 @@ from mcptest.rules.declaration import Rule
 from mcptest.rules.grading import graded_in_words, judge_grade_delta
 from mcptest.rules.judge import decisiveness, judge
 from mcptest.session.connection import Stopped
-from mcptest.suite.compliance_block import ComplianceBlock
-from mcptest.suite.lane_blocks import InvariantsBlock, Lanes, PropertiesBlock
+from mcptest.suite.lane_blocks import ComplianceBlock, InvariantsBlock, Lanes, PropertiesBlock
 from mcptest.suite.model import ServerSpec
 from mcptest.suite.reading import Place, SuiteError, SuiteProblem, SuiteSource
 from mcptest.transport.capture_file import open_capture

@@ -34,7 +34,7 @@ from mcptest.rules.corpus.probes import all_probes
 from mcptest.rules.corpus.reader import SHIPPED, VersionCorpus, corpus_of, shipped_registry
 from mcptest.rules.corpus.registry import CorpusRule, Row
 from mcptest.rules.declaration import Rule
-from mcptest.suite.compliance_block import GradeDelta, judge_gate
+from mcptest.suite.lane_blocks import GradeDelta, judge_gate
 
 WEIGHTS: Final[Mapping[Severity, int]] = {Severity.MUST: 10, Severity.SHOULD: 3, Severity.MAY: 1}
 CUT_OFFS: Final[Mapping[str, int]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcptest.suite import compliance_block, lane_blocks, model, sent_message
+from mcptest.suite import lane_blocks, model, sent_message
 from mcptest.suite.fields import DECLARED, Definitions, Schema
 from mcptest.suite.model import BLOCKS, DEFAULTS, LANES, SINGLE, SUITE, TEST
 
@@ -16,7 +16,7 @@ _ORDER = (
     *("assert_notifications.expect", "compliance", "spec_version_check", "grade_delta"),
     *("a compliance test", "a check", "http", "invariants", "properties"),
 )
-_MODULES = (model, compliance_block, sent_message, lane_blocks)
+_MODULES = (model, sent_message, lane_blocks)
 _BY_NAME = {one.name: one for one in (SINGLE, SUITE, DEFAULTS, TEST)} | {
     one.name: one
     for of, one in DECLARED.items()

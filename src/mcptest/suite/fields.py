@@ -8,7 +8,6 @@ three can't disagree. A class of the model is its own declaration (`declared`).
 from __future__ import annotations
 
 import enum
-import importlib
 import types
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -353,20 +352,18 @@ class Expectations(FieldKind, frozen=True):
         return {"anyOf": [self.declaration.reference(definitions), rows, *empty]}
 
 
-class Elsewhere(FieldKind, frozen=True):
-    """A block with a module of its own, which is imported for a suite that has the block."""
+class LaneBlock(FieldKind, frozen=True):
+    """One of `lane_blocks`, which are imported for a suite that has such a block."""
 
-    module: str
     name: str
-    """Of its declaration in the module."""
     list_of: str = ""
     """The field of it that a bare list in place of the object stands for."""
     nothing_is_empty: bool = False
 
     @property
     def declaration(self) -> Declaration:
-        declared: Declaration = getattr(importlib.import_module(self.module), self.name)
-        return declared
+
+        return next(one for one in DECLARED.values() if one.name == self.name)
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
         return node  # whoever asks for it understands it
@@ -420,7 +417,7 @@ class Field(msgspec.Struct, frozen=True):
             return schema
         if self.empty_is_nothing:
             return _or(schema, {"enum": [None, ""]})
-        empty = isinstance(self.kind, ObjectOf | Elsewhere) and self.kind.nothing_is_empty
+        empty = isinstance(self.kind, ObjectOf | LaneBlock) and self.kind.nothing_is_empty
         if not empty and (self.required or not self.nothing_allowed):
             return schema
         if (kind := schema.get("type")) is None:

@@ -14,12 +14,12 @@ from mcptest.suite.fields import (
     DECLARED,
     Choice,
     Declaration,
-    Elsewhere,
     Expectations,
     Field,
     FieldKind,
     JsonSchema,
     JsonTable,
+    LaneBlock,
     ListOf,
     Mark,
     MatcherField,
@@ -449,18 +449,17 @@ _TEST_FIELDS = (
     ),
     *fields_of(TrajectoryBlock),
 )
-_LANE_BLOCKS = "mcptest.suite.lane_blocks"
 _BESIDE_TESTS: dict[str, tuple[FieldKind, str]] = {
     "compliance": (
-        Elsewhere("mcptest.suite.compliance_block", "BLOCK", list_of="tests"),
+        LaneBlock("compliance", list_of="tests"),
         "Judge the server by a revision of the specification; a bare list is its tests.",
     ),
     "invariants": (
-        Elsewhere(_LANE_BLOCKS, "INVARIANTS", nothing_is_empty=True),
+        LaneBlock("invariants", nothing_is_empty=True),
         "Judge what the tests record by the rules for whole sessions.",
     ),
     "properties": (
-        Elsewhere(_LANE_BLOCKS, "PROPERTIES", nothing_is_empty=True),
+        LaneBlock("properties", nothing_is_empty=True),
         "Try the server with generated messages, arguments and conversations.",
     ),
     **dict.fromkeys(RESERVED, (Reserved(), "Reserved for a later version.")),

@@ -14,7 +14,7 @@ from mcptest.report.upgrade_guide import diff_as_json, diff_as_markdown, diff_li
 from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
 from mcptest.rules.corpus.reader import VersionCorpus, corpus_of
 from mcptest.rules.corpus.version_diff import Touched, diff_versions, touched_tests
-from mcptest.suite.compliance_block import load_compliance_block
+from mcptest.suite.lane_blocks import load_compliance_block
 
 
 def list_rules(arguments: argparse.Namespace) -> int:

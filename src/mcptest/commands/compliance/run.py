@@ -73,8 +73,7 @@ from mcptest.rules.corpus.known_failures import (
 from mcptest.rules.corpus.probes import known_fixtures
 from mcptest.rules.grading import exit_code_for, min_grade_gate
 from mcptest.session.connection import Stopped
-from mcptest.suite.compliance_block import ComplianceBlock
-from mcptest.suite.lane_blocks import Lanes
+from mcptest.suite.lane_blocks import ComplianceBlock, Lanes
 from mcptest.suite.load import load_suites
 from mcptest.suite.reading import did_you_mean
 from mcptest.suite.reading import render as render_problem

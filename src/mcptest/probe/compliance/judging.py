@@ -68,7 +68,7 @@ from mcptest.rules.known_sdks import with_known_behaviour
 from mcptest.rules.yielding import passes_in_doubt, proof_of_result, reason_for, yielding_to
 from mcptest.session.connection import Stopped
 from mcptest.session.meeting import Met
-from mcptest.suite.compliance_block import ComplianceTest
+from mcptest.suite.lane_blocks import ComplianceTest
 from mcptest.suite.sent_message import SentCheck
 
 _TALKATIVE = ("progress_tool", "logging_tool")

@@ -13,7 +13,7 @@ from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.rules.corpus.reader import VersionCorpus
 from mcptest.rules.corpus.registry import CorpusRule, expectations_in_words, same_expectations
-from mcptest.suite.compliance_block import ComplianceBlock, ComplianceTest, judge_gate
+from mcptest.suite.lane_blocks import ComplianceBlock, ComplianceTest, judge_gate
 
 Bucket: TypeAlias = Literal["changed", "unchanged", "added", "removed"]
 BUCKETS: tuple[Bucket, ...] = ("changed", "added", "removed", "unchanged")
