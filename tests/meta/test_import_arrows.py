@@ -59,7 +59,7 @@ DEMO_STANDS_ON = {
     "mcptest.transport.loop",
     "mcptest.wire.lines",
 }
-DEMO_MAY_SHARE = {"mcptest.__version__", "mcptest.wire.fault", "mcptest.wire.http1"}
+DEMO_MAY_SHARE = {"mcptest.__version__", "mcptest.wire.http1"}
 STRATEGIES = "mcptest.strategies"
 COMMANDS = "mcptest.commands"
 

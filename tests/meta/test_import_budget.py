@@ -122,7 +122,6 @@ def test_help_costs_little_more_than_argparse() -> None:
         "mcptest.core",
         "mcptest.core.errors",
         "mcptest.core.redaction",
-        "mcptest.core.spelling",
     }
 
 

@@ -30,9 +30,8 @@ from mcptest.commands.output import (
     say_lost,
     take_over_streams,
 )
-from mcptest.core.errors import ExitCode, McptestError, UsageError
+from mcptest.core.errors import ExitCode, McptestError, UsageError, close_matches
 from mcptest.core.redaction import inherited_secrets, redaction, secrets_of_command
-from mcptest.core.spelling import close_matches
 
 COMMANDS = {
     "run": "run suites: call servers and check their responses",

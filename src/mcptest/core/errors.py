@@ -7,7 +7,7 @@ one that the user caused becomes exit code 2.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Self
 
 
@@ -98,3 +98,10 @@ class PeerError(McptestError):
 def was_interrupted(kind: type[BaseException] | None) -> bool:
     """Whether we were stopped from outside; what a peer did to end the session is no such thing."""
     return kind is not None and not issubclass(kind, McptestError)
+
+
+def close_matches(wanted: str, known: Iterable[str], n: int = 3, cutoff: float = 0.6) -> list[str]:
+    """The nearest first, at most `n`. `cutoff` is from 0, anything, to 1, the very same."""
+    import difflib  # only those who misspell pay for it
+
+    return difflib.get_close_matches(wanted, list(known), n, cutoff)

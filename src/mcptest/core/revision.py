@@ -10,8 +10,7 @@ import enum
 
 import msgspec
 
-from mcptest.core.errors import UsageError
-from mcptest.core.spelling import close_matches
+from mcptest.core.errors import UsageError, close_matches
 
 
 class Era(enum.Enum):

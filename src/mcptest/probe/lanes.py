@@ -15,14 +15,13 @@ from pathlib import Path
 import msgspec
 
 from mcptest.core.capture import AnyRecord
-from mcptest.core.errors import McptestError, PeerError, UsageError
+from mcptest.core.errors import McptestError, PeerError, UsageError, close_matches
 from mcptest.core.judgement import GateResult, Judgement, Scorecard
 from mcptest.core.limits import Deadline
 from mcptest.core.redaction import redaction
 from mcptest.core.results import Proof, Status, TestResult
 from mcptest.core.revision import TIMELINE, Revision, parse_revision
 from mcptest.core.safe_text import show
-from mcptest.core.spelling import close_matches
 from mcptest.core.verdict import Outcome, Verdict
 from mcptest.probe.compliance.judging import Tell, judge_server, run_tests
 from mcptest.probe.compliance.site import Order

@@ -6,9 +6,8 @@ import importlib
 from collections.abc import Sequence
 from typing import Final
 
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import UsageError, close_matches
 from mcptest.core.safe_text import show
-from mcptest.core.spelling import close_matches
 from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
 from mcptest.rules.declaration import RULES, Rule
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mcptest.transport.listener import Forget
     from mcptest.transport.loop import Loop
-    from mcptest.wire.fault import WireError
+    from mcptest.wire.http1 import WireError
 
 
 class Request:

@@ -12,10 +12,9 @@ from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
-from mcptest.core.errors import ErrorKind, PeerError, UsageError
+from mcptest.core.errors import ErrorKind, PeerError, UsageError, close_matches
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline
 from mcptest.core.safe_text import show
-from mcptest.core.spelling import close_matches
 from mcptest.wire import envelope
 from mcptest.wire.json_text import spelled
 

@@ -12,11 +12,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import UsageError, close_matches
 from mcptest.core.limits import MEBIBYTE
 from mcptest.core.redaction import secrets_of_environment
 from mcptest.core.safe_text import show
-from mcptest.core.spelling import close_matches
 from mcptest.transport.files import read_input
 from mcptest.transport.target import DEMO, Target, Way
 

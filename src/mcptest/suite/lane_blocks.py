@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar
 
+from mcptest.core.errors import close_matches
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import TIMELINE, Revision, revision_of_label
 from mcptest.core.safe_text import show
-from mcptest.core.spelling import close_matches
 from mcptest.suite.fields import (
     DECLARED,
     Checks,

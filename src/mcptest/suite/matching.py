@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from mcptest.core.errors import close_matches
 from mcptest.core.message import ABSENT, json_type
 from mcptest.core.safe_text import show
-from mcptest.core.spelling import close_matches
 from mcptest.suite.regex import RegexError, found_in, pattern_problem
 
 _SCALARS = (str, bool, int, float, type(None))

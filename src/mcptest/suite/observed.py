@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from mcptest.core.errors import close_matches
 from mcptest.core.message import ABSENT, Flaw, json_type
-from mcptest.core.spelling import close_matches
 from mcptest.suite.matching import Failure, compact_json, match, quote, trim_space
 from mcptest.suite.model import Expectation
 from mcptest.suite.regex import as_bytes

@@ -17,11 +17,10 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import UsageError, close_matches
 from mcptest.core.limits import MEBIBYTE
 from mcptest.core.redaction import redaction, secrets_of_line
 from mcptest.core.safe_text import cells, show
-from mcptest.core.spelling import close_matches
 from mcptest.transport.files import read_bounded
 
 DEEPEST = 100

@@ -17,10 +17,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.errors import ErrorKind, PeerError, close_matches
 from mcptest.core.limits import Deadline
 from mcptest.core.safe_text import show
-from mcptest.core.spelling import close_matches
 from mcptest.transport.descendants import (
     Family,
     become_subreaper,

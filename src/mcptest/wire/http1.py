@@ -45,13 +45,12 @@ import enum
 import re
 from collections import deque
 
-from mcptest.wire.fault import WireError
-
 TYPE_CHECKING = False  # `typing` would cost the demo a tenth of its start
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from mcptest.core.capture import Headers
+    from mcptest.core.errors import ErrorKind
 
 # A token and the text of a line: RFC 9110, sections 5.6.2 and 5.5. Text may hold bytes above ASCII.
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: ([^\x00-\x08\x0a-\x1f\x7f]*))?")
@@ -67,6 +66,23 @@ _HEADERS_TOO_LARGE, _BODY_TOO_LARGE, _LATE = "headers-too-large", "body-too-larg
 _REFUSALS = {_HEADERS_TOO_LARGE: 431, _BODY_TOO_LARGE: 413, _LATE: 408}
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding"})
 """What says where a body ends, in lower case."""
+EXCERPT = 200
+
+
+class WireError(Exception):
+    """The stream is unusable from here: which kind of fault, why, and the bytes that show it.
+
+    Found in `wire`, recorded by the transport. What describes it is imported with the first one.
+    """
+
+    def __init__(self, kind: ErrorKind | str, detail: str, excerpt: bytes = b"") -> None:
+        from mcptest.core.errors import ErrorKind
+        from mcptest.core.safe_text import show
+
+        super().__init__(detail)
+        self.kind = ErrorKind(kind)
+        self.detail = detail
+        self.excerpt = show(excerpt, EXCERPT)
 
 
 def _bad(

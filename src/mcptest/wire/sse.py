@@ -15,7 +15,7 @@ import msgspec
 from mcptest.core.capture import Sse
 from mcptest.core.errors import ErrorKind
 from mcptest.core.limits import DEFAULT_LIMITS
-from mcptest.wire.fault import WireError
+from mcptest.wire.http1 import WireError
 
 # A longer number of milliseconds is no number anyone means, and int() has its own limit.
 _RETRY_DIGITS = 15

@@ -17,9 +17,8 @@ from mcptest.commands.options import (
 )
 from mcptest.commands.reporting import Saved, captures_for_html, conclude, saved_into
 from mcptest.commands.server_options import ending_for_people, repeat_command
-from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.errors import ExitCode, UsageError, close_matches
 from mcptest.core.redaction import redaction
-from mcptest.core.spelling import close_matches
 from mcptest.probe.counterexamples import (
     FOLDER,
     Examples,

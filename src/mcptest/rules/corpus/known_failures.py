@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from mcptest.core.errors import close_matches
 from mcptest.core.judgement import GateResult, Judgement, PastRun, RuleResult
 from mcptest.core.revision import TIMELINE, Revision, revision_of_label, revision_of_wire
 from mcptest.core.safe_text import show
-from mcptest.core.spelling import close_matches
 from mcptest.core.verdict import Outcome
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.suite.fields import Declaration, Field, ObjectOf, Reading, Text, read_object

@@ -43,8 +43,7 @@ from mcptest.servers.http_connection import HttpConnection, Rejected, Request, c
 from mcptest.servers.scripted.recording import SiteTape, spoken_note
 from mcptest.transport.listener import Listener
 from mcptest.transport.loop import Loop
-from mcptest.wire.fault import WireError
-from mcptest.wire.http1 import RequestHead
+from mcptest.wire.http1 import RequestHead, WireError
 
 if TYPE_CHECKING:
     from mcptest.transport.listener import Forget

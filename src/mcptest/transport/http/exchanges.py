@@ -24,8 +24,7 @@ from mcptest.transport.egress import Egress, Url
 from mcptest.transport.http.response import Answer, EnoughError
 from mcptest.transport.http.socket_connection import ConnectionPool, SocketConnection
 from mcptest.transport.loop import GONE, READ, WRITE, wait_for
-from mcptest.wire.fault import WireError
-from mcptest.wire.http1 import ResponseHead, ResponseReader
+from mcptest.wire.http1 import ResponseHead, ResponseReader, WireError
 from mcptest.wire.mcp_headers import JSON_TYPE, POST_ACCEPT, SSE_TYPE
 
 # -- One HTTP request as values and as bytes -----------------------------------------------------

@@ -18,8 +18,7 @@ from mcptest.core.limits import Limits
 from mcptest.core.safe_text import show
 from mcptest.transport.base import Clock, Sink
 from mcptest.transport.recorder import leftover
-from mcptest.wire.fault import EXCERPT, WireError
-from mcptest.wire.http1 import ResponseHead
+from mcptest.wire.http1 import EXCERPT, ResponseHead, WireError
 from mcptest.wire.mcp_headers import Body, classify_response, media_type, refusal_in_words
 from mcptest.wire.sse import Event, SseDecoder
 

@@ -15,7 +15,7 @@ from mcptest.core.limits import Deadline
 from mcptest.core.safe_text import show
 from mcptest.transport.egress import Egress, Origin, start_connect
 from mcptest.transport.loop import READ, WRITE, wait_for
-from mcptest.wire.fault import WireError
+from mcptest.wire.http1 import WireError
 
 if TYPE_CHECKING:
     import ssl

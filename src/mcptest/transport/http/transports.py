@@ -30,7 +30,7 @@ from mcptest.transport.base import NO_HEADERS, Clock, Sink
 from mcptest.transport.egress import Egress, Url, parse_url
 from mcptest.transport.http.exchanges import AT_ONCE, Exchanges, HttpExchange, RequestWriter
 from mcptest.transport.http.response import Answer
-from mcptest.wire.fault import EXCERPT
+from mcptest.wire.http1 import EXCERPT
 from mcptest.wire.mcp_headers import refusal_in_words
 
 _RECORD_OVERHEAD = 200

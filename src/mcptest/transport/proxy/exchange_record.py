@@ -26,8 +26,7 @@ from mcptest.transport.base import Clock, Sink
 from mcptest.transport.egress import Origin, Url
 from mcptest.transport.http.response import Answer, EnoughError
 from mcptest.transport.listener import LOOPBACK, foreign_header
-from mcptest.wire.fault import WireError
-from mcptest.wire.http1 import FRAMING_HEADERS, RequestHead, ResponseHead
+from mcptest.wire.http1 import FRAMING_HEADERS, RequestHead, ResponseHead, WireError
 from mcptest.wire.mcp_headers import SESSION_HEADER
 
 # -- Who may use a proxy, and what of a request and an answer has to be said differently on the --

@@ -33,12 +33,12 @@ from mcptest.transport.proxy.exchange_record import (
     through_us,
     upstream_head,
 )
-from mcptest.wire.fault import WireError
 from mcptest.wire.http1 import (
     EndOfMessage,
     RequestHead,
     ResponseHead,
     ResponseReader,
+    WireError,
 )
 from mcptest.wire.mcp_headers import SSE_TYPE, media_type
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from mcptest.core.errors import UsageError
-from mcptest.core.spelling import close_matches
+from mcptest.core.errors import UsageError, close_matches
 
 _PROGRAMS = Path(__file__).parent / "drivers"
 _RUNNERS = {".py": "python", ".mjs": "node"}
