@@ -12,10 +12,14 @@ import pytest
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision, Window
 from mcptest.schema.shapes import table
-from mcptest.schema.shapes.checker import MOST_PROBLEMS, fit_of, shape_problems
+from mcptest.schema.shapes.checker import MOST_PROBLEMS, ShapeProblem, fit_of, problems_if_known
 from mcptest.schema.shapes.table import Obj, Plain, ShapeField, read_tables
 
 A, B, C, D, E, DRAFT = Revision
+
+
+def shape_problems(*said: Any) -> list[ShapeProblem]:
+    return problems_if_known(*said) or []
 
 
 def of_result(method: str, result: Any, revision: Revision = D) -> list[tuple[str, str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -167,14 +167,15 @@ def a_json_type(value: Any) -> str:
 
 # -- What is kept of a large value ---------------------------------------------------------------
 
-_PARTS: Final = frozenset({str, list, dict})
 _NAMES: Final = frozenset({"name", "uri", "uriTemplate", "cursor", "nextCursor"})
 """What is sent back to a server is never cut."""
 
 
 def with_short_texts(value: Any, longest: int) -> Any:
     """The value with its long texts cut off, but for names; the value itself where none is long."""
-    return _shortened(value, longest) if _has_long_text(value, longest) else value
+    parts = parts_of(value)
+    is_long = any(type(part) is str and len(part) > longest for part in parts)
+    return _shortened(value, longest) if is_long else value
 
 
 def _shortened(value: Any, longest: int) -> Any:
@@ -194,17 +195,16 @@ def _shortened(value: Any, longest: int) -> Any:
     return kept
 
 
-def _has_long_text(value: Any, longest: int) -> bool:
-    parts = [value]
-    while parts:
-        part = parts.pop()
-        if type(part) is str and len(part) > longest:
-            return True
-        if type(part) is list:
-            parts += (one for one in part if type(one) in _PARTS)
-        elif type(part) is dict:
-            parts += (one for one in part.values() if type(one) in _PARTS)
-    return False
+def parts_of(value: Any) -> Iterator[Any]:
+    """A value and everything within it, keys aside. Nothing is copied: it may have megabytes."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if isinstance(part, list | tuple):
+            waiting += part
+        elif isinstance(part, Mapping):
+            waiting += part.values()
 
 
 # -- The types of content blocks -----------------------------------------------------------------

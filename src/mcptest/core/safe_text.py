@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from mcptest.core.redaction import redaction
 
-_UNSAFE = (
+UNSAFE = (
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -26,7 +26,7 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 @functools.cache
 def _unsafe() -> re.Pattern[str]:
     """Compiled when it is needed: most texts are plain, and this takes its time."""
-    return re.compile(_UNSAFE)
+    return re.compile(UNSAFE)
 
 
 def escaped(match: re.Match[str]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import product
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mcptest.core.limits import cancellation
@@ -272,17 +273,14 @@ def _choices(schema: Schema) -> Iterator[list[Any]]:
 
 def _each(left: Iterable[Alternative], right: list[Alternative]) -> list[Alternative]:
     """One of these together with one of those, as far as they go together."""
-    return list(islice(_pairs(left, right), _MOST))
-
-
-def _pairs(left: Iterable[Alternative], right: list[Alternative]) -> Iterator[Alternative]:
-    for one in left:
-        for other in right:
-            try:
-                plain = merged(one.plain, other.plain)
-            except Contradiction:
-                continue
-            yield Alternative(plain, one.references + other.references)
+    found: list[Alternative] = []
+    for one, other in product(left, right):
+        if len(found) == _MOST:
+            break
+        with contextlib.suppress(Contradiction):
+            plain = merged(one.plain, other.plain)
+            found.append(Alternative(plain, one.references + other.references))
+    return found
 
 
 def definitions_of(schema: Schema) -> dict[str, Any]:

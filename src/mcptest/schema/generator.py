@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from mcptest.core.limits import cancellation
-from mcptest.core.message import ABSENT, json_type
+from mcptest.core.message import ABSENT, json_type, parts_of
 from mcptest.schema.choices import Choices, Make, Plainest, Seeded
 from mcptest.schema.combinations import (
     Alternative,
@@ -298,15 +298,9 @@ class _Part:
 
 
 def _references_in(schema: Any) -> Iterator[str]:
-    left = [schema]
-    while left:
-        one = left.pop()
-        if isinstance(one, Mapping):
-            found = (one.get("$ref"), one.get("$dynamicRef"))
-            yield from (name for name in found if isinstance(name, str))
-            left.extend(one.values())
-        elif isinstance(one, list):
-            left.extend(one)
+    tables = (part for part in parts_of(schema) if isinstance(part, Mapping))
+    found = (table.get(keyword) for table in tables for keyword in ("$ref", "$dynamicRef"))
+    yield from (name for name in found if isinstance(name, str))
 
 
 def _reached(start: str, inner: Mapping[str, set[str]]) -> set[str]:

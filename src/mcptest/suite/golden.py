@@ -18,7 +18,7 @@ import msgspec
 
 from mcptest.core.message import ABSENT
 from mcptest.core.results import RunReport
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import UNSAFE, show
 from mcptest.suite.matching import compact_json
 from mcptest.suite.model import Test
 from mcptest.suite.observed import Observed
@@ -381,11 +381,7 @@ _BINARY = ("data", "blob")
 _LONGEST_BINARY = 120
 """Longer base64 is kept as its digest: nobody can review it."""
 _MARKED = re.compile(r"^\\*===", re.MULTILINE)
-# Control characters but tab and line feed, what steers the direction of text, what is invisible.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-)
+_UNSEEN = re.compile(rf"{UNSAFE}(?<![\t\n])")
 
 
 def golden_text(observed: Observed, masks: Masks) -> str:

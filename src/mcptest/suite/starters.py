@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from mcptest.core.safe_text import escaped, show
+from mcptest.core.safe_text import UNSAFE, escaped, show
 from mcptest.suite.sent_message import texts_in
 from mcptest.suite.templates import FIXTURE, TEMPLATE
 
@@ -23,10 +23,7 @@ StarterKind: TypeAlias = Literal["tool", "prompt", "resource"]
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 _WORDS_WITH_A_MEANING = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _ESCAPES = {'"': '\\"', "\\": "\\\\"}
-_TO_ESCAPE = re.compile(
-    '["\\\\\x00-\x1f\x7f-\xa0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff'
-    "\ufff9-\uffff\U000e0000-\U000e007f]"
-)
+_TO_ESCAPE = re.compile(rf'["\\\xa0\ufffc-\uffff]|{UNSAFE}')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_COMMENT = 160
 

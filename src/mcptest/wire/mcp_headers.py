@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from mcptest.core.message import json_type
+from mcptest.core.message import json_type, parts_of
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 
@@ -42,18 +42,8 @@ class Annotation(NamedTuple):
 
 
 def has_annotations(input_schema: Any) -> bool:
-    """Whether there is any. Nothing is copied: a schema may have megabytes."""
-    parts = [input_schema]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, dict):
-            if ANNOTATION in part:
-                return True
-            part = part.values()
-        elif not isinstance(part, list):
-            continue
-        parts += (one for one in part if isinstance(one, dict | list))
-    return False
+    """Whether there is any."""
+    return any(isinstance(part, dict) and ANNOTATION in part for part in parts_of(input_schema))
 
 
 def header_annotations(input_schema: Any) -> list[Annotation]:

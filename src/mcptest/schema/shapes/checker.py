@@ -310,29 +310,16 @@ _MAKERS: dict[type, Any] = {
 # -- Does a message have the shape that its revision gives it? -----------------------------------
 
 
-def shape_problems(
-    message: Any, kind: Kind, sender: str, revision: Revision, request_method: str | None = None
-) -> list[ShapeProblem]:
-    """Everything wrong with the shape of one message, at most twenty places of it.
-
-    `request_method` is the method of the request that a result answers.
-    """
-    return problems_if_known(message, kind, sender, revision, request_method) or []
-
-
 def problems_if_known(
     message: Any, kind: Kind, sender: str, revision: Revision, request_method: str | None = None
 ) -> list[ShapeProblem] | None:
-    """Like `shape_problems`, but None for a message that has no shape to be held to."""
+    """Everything wrong with the shape of one message, at most twenty places of it; None for a
+    message that has no shape to be held to.
+
+    `request_method` is the method of the request that a result answers.
+    """
     if type(message) is not dict:
         return None
-    fit = _fit_for(message, kind, sender, revision, request_method)
-    return None if fit is None else (fit(message) or [])[:MOST_PROBLEMS]
-
-
-def _fit_for(
-    message: dict[str, Any], kind: Kind, sender: str, revision: Revision, asked: str | None
-) -> Fit | None:
     # What this side may send in this revision, by method or error code; made once.
     # Members of an enumeration are hashed in Python; their identity is as good and faster.
     key = (id(kind), sender, id(revision))
@@ -340,12 +327,15 @@ def _fit_for(
     if fits is None:
         shapes = _shapes(kind, sender, revision)
         fits = _KNOWN[key] = {name: fit_of(shape, revision) for name, shape in shapes.items()}
+    fit: Fit | None
     if kind is Kind.ERROR:
         error = message.get("error")
         code = error.get("code") if type(error) is dict else None
-        return fits.get(code if type(code) is int else None, fits[None])
-    method = asked if kind is Kind.RESULT else message.get("method")
-    return fits.get(method) if type(method) is str else None
+        fit = fits.get(code if type(code) is int else None, fits[None])
+    else:
+        method = request_method if kind is Kind.RESULT else message.get("method")
+        fit = fits.get(method) if type(method) is str else None
+    return None if fit is None else (fit(message) or [])[:MOST_PROBLEMS]
 
 
 _KNOWN: dict[tuple[int, str, int], dict[Any, Fit]] = {}
