@@ -331,7 +331,8 @@ class Cost:
             open_[key] = None
             counts: Counter[int] = Counter()
             schemas: dict[int, dict[str, Any]] = {}
-            fixed, by_length, times = _own(schema), _matching(schema), _repeats(schema)
+            fixed, times = _own(schema), _repeats(schema)
+            by_length = sum(_pattern_costs(one).by_length for one in _patterns(schema))
             if not _HOLDING.isdisjoint(schema):
                 counts[key], schemas[key] = 1, schema
             for part in self._in_place(schema):
@@ -478,10 +479,6 @@ def _own(schema: dict[str, Any]) -> int:
 def _repeats(schema: dict[str, Any]) -> int:
     """How often that is checked which holds in place of the schema."""
     return 1 if _UNEVALUATED.isdisjoint(schema) else _AGAIN
-
-
-def _matching(schema: dict[str, Any]) -> int:
-    return sum(_pattern_costs(one).by_length for one in _patterns(schema))
 
 
 def _patterns(schema: dict[str, Any]) -> Iterator[str]:

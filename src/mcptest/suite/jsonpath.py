@@ -190,18 +190,6 @@ _PAIR = rf"u[Dd][89ABab]{_HEX}{{2}}\\u[Dd][C-Fc-f]{_HEX}{{2}}"
 _ESCAPE = re.compile(rf"\\(?:[bfnrt/\\]|u(?![Dd][89A-Fa-f]){_HEX}{{4}}|{_PAIR})")
 
 
-def parse(text: str) -> tuple[Segment, ...]:
-    """The segments of a path; none for the root. Raises PathSyntaxError."""
-    if len(text) > LONGEST_PATH:
-        raise PathSyntaxError(f"the path is longer than {LONGEST_PATH} characters")
-    if text in ("", "$", "$."):
-        return ()  # the whole document, as mcp-assert's captures have it
-    if text[0] in ".[" or (text[0] == "$" and not _STRICT_NAME.match(text, 1)):
-        return _Reader(text, int(text[0] == "$")).segments_to_the_end()
-    reader = _Reader(text)  # `x.y[0]`, but also `$schema`
-    return (Segment((reader.loose_name(),)), *reader.segments_to_the_end())
-
-
 class _Reader(msgspec.Struct):
     """A recursive-descent reader over one path."""
 
@@ -477,7 +465,16 @@ class Path(msgspec.Struct, frozen=True):
 @functools.lru_cache(maxsize=1024)
 def compile_path(text: str) -> Path:
     """Read a path. Raises PathSyntaxError, which knows the position."""
-    segments = parse(text)
+    if len(text) > LONGEST_PATH:
+        raise PathSyntaxError(f"the path is longer than {LONGEST_PATH} characters")
+    segments: tuple[Segment, ...] = ()
+    if text in ("", "$", "$."):
+        pass  # the whole document, as mcp-assert's captures have it
+    elif text[0] in ".[" or (text[0] == "$" and not _STRICT_NAME.match(text, 1)):
+        segments = _Reader(text, int(text[0] == "$")).segments_to_the_end()
+    else:  # `x.y[0]`, but also `$schema`
+        reader = _Reader(text)
+        segments = (Segment((reader.loose_name(),)), *reader.segments_to_the_end())
     return Path(segments, all(one.singular for one in segments))
 
 

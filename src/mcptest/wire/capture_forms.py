@@ -35,7 +35,7 @@ from mcptest.wire.envelope import decode, is_meant_as_message
 from mcptest.wire.json_text import costs_too_much, write_json
 
 _encode = msgspec.json.Encoder().encode
-_decode_any = msgspec.json.Decoder().decode
+_decode = msgspec.json.Decoder().decode
 _check_json = msgspec.json.Decoder(msgspec.Raw).decode
 _MESSAGE_FROM = {"client": b',"sender":"client",', "server": b',"sender":"server",'}
 
@@ -155,7 +155,7 @@ def _frame_of(line: _FrameLine, source: str, number: int) -> Frame:
 
 def _is_whole_json(line: bytes) -> bool:
     try:
-        _decode_any(line)
+        _decode(line)
     except (ValueError, RecursionError):
         return False
     return True
@@ -204,7 +204,6 @@ _WRONG_GUESSES = 100
 _WORD = re.compile(rb"[^\s,\]}]+")
 _TEXT = re.compile(_STRING, re.DOTALL)
 _SPACE = re.compile(rb"[ \t\r\n]*+")
-_decode = msgspec.json.Decoder().decode
 _DEPTH = DEFAULT_LIMITS.depth + 4  # session, exchanges, exchange and message come on top
 
 
