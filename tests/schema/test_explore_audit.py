@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.schema.plausible import (
+from mcptest.schema.tool_inputs import (
     FixturePaths,
     expanded,
     input_for,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcptest.commands.fuzz.inputs import Inputs, given_input, inputs_for
 from mcptest.core.message import ABSENT
-from mcptest.schema.near_valid import (
+from mcptest.schema.tool_inputs import (
     TRAVERSAL,
     Category,
     InputCase,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.schema.combinations import EFFORT, Effort
-from mcptest.schema.plausible import PlausibleArguments, plausible_arguments
+from mcptest.schema.tool_inputs import PlausibleArguments, plausible_arguments
 from mcptest.schema.validation import CompiledSchema
 
 ANYTHING = st.recursive(
@@ -165,5 +165,5 @@ def test_arguments_are_made_once_and_nobody_changes_those_of_others(
     make = PlausibleArguments()
     schema = {"properties": {"a": {"type": "array"}}, "required": ["a"]}
     make(schema)["a"].append(1)
-    monkeypatch.setattr("mcptest.schema.plausible.fitting_value", None)
+    monkeypatch.setattr("mcptest.schema.tool_inputs.fitting_value", None)
     assert make(schema) == {"a": []}

@@ -15,7 +15,7 @@ from mcptest.rules.judge import decisiveness
 from mcptest.schema import validation
 from mcptest.schema.choices import Seeded
 from mcptest.schema.generator import fitting_value
-from mcptest.schema.near_valid import form_of, near_valid_cases
+from mcptest.schema.tool_inputs import form_of, near_valid_cases
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 from tests.rogues.offers import INPUTS, OUTPUTS
 

@@ -28,7 +28,7 @@ from mcptest.transport.target import Target
 
 if TYPE_CHECKING:
     from mcptest.probe.live_server import Subject
-    from mcptest.schema.plausible import FixturePaths
+    from mcptest.schema.tool_inputs import FixturePaths
     from mcptest.session.answers import Answers
 VARIABLE = "{{fixture}}"
 
@@ -45,7 +45,7 @@ class Explored(msgspec.Struct, frozen=True):
 
     def ground(self, *, as_variable: bool = False) -> FixturePaths | None:
         """Where a made-up path may lead: in the copy, or as a suite names it."""
-        from mcptest.schema.plausible import FixturePaths
+        from mcptest.schema.tool_inputs import FixturePaths
 
         if self.fixture is None:
             return None

@@ -32,7 +32,7 @@ from mcptest.report.audit import (
 )
 from mcptest.report.head import ItemKind
 from mcptest.rules.protocol import member_at
-from mcptest.schema.plausible import (
+from mcptest.schema.tool_inputs import (
     FixturePaths,
     PlausibleInput,
     expanded,

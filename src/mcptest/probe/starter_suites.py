@@ -25,7 +25,7 @@ from mcptest.core.safe_text import show
 from mcptest.probe.audit_run import REFUSES_MADE_UP
 from mcptest.report.audit import ONLY_AS_TASK, AuditItem, AuditReport, Health
 from mcptest.report.starter_files import PlacedFile
-from mcptest.schema.plausible import (
+from mcptest.schema.tool_inputs import (
     FixturePaths,
     expanded,
     input_for,

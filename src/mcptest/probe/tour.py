@@ -23,7 +23,7 @@ from mcptest.core.redaction import redaction
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.rules.protocol import member_at
-from mcptest.schema.plausible import plausible_arguments, prompt_arguments
+from mcptest.schema.tool_inputs import plausible_arguments, prompt_arguments
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 from mcptest.session.client import Client, Reply
 from mcptest.session.pages import LIST_MEMBERS, EndlessPages, named_items

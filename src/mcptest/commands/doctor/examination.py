@@ -44,7 +44,7 @@ from mcptest.rules.messages import is_meta_key
 from mcptest.rules.migration import RESOURCE_NOT_FOUND
 from mcptest.rules.protocol import CACHEABLE, needed_meta
 from mcptest.rules.stateless import hint_fault
-from mcptest.schema.plausible import plausible_arguments
+from mcptest.schema.tool_inputs import plausible_arguments
 from mcptest.session.lifecycle import PREFIX
 from mcptest.session.live import answered_twice
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, named_items

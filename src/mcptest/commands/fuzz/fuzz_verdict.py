@@ -13,7 +13,7 @@ from mcptest.core.message import ABSENT
 from mcptest.core.safe_text import show
 from mcptest.probe.live_server import OutcomeKind, RequestOutcome
 from mcptest.report.fuzz import FuzzVerdict
-from mcptest.schema.near_valid import SHELL_RAN
+from mcptest.schema.tool_inputs import SHELL_RAN
 from mcptest.session.client import Reply
 from mcptest.suite.sent_message import texts_in
 

@@ -30,7 +30,7 @@ from mcptest.probe.live_server import Subject, head_of, judged_reply
 from mcptest.probe.shrink import Shrinker, simpler_json
 from mcptest.report.audit import ONLY_AS_TASK
 from mcptest.report.fuzz import FuzzedTool, FuzzFailure, FuzzReport, FuzzVerdict, SkippedTool
-from mcptest.schema.near_valid import InputCase, judged_again, params_of
+from mcptest.schema.tool_inputs import InputCase, judged_again, params_of
 from mcptest.session.client import Client, Reply
 from mcptest.session.connection import Pending, Stopped
 from mcptest.session.pages import named_items

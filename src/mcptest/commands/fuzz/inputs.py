@@ -12,10 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from mcptest.core.limits import cancellation
-from mcptest.schema import near_valid
+from mcptest.schema import tool_inputs
 from mcptest.schema.choices import Seeded
 from mcptest.schema.generator import fitting_value
-from mcptest.schema.near_valid import (
+from mcptest.schema.tool_inputs import (
     Category,
     Form,
     InputCase,
@@ -166,9 +166,9 @@ class _Mutation:
             return (value * (2 + self._integer(0, 200)))[:_LONGEST]
         if way == 3:
             return value.swapcase()[::-1]
-        named = near_valid.STRINGS[self._index(len(near_valid.STRINGS) - 1)][1]
-        if self._writes and named == near_valid.TRAVERSAL:
-            named = near_valid.TRAVERSAL_FOR_WRITERS
+        named = tool_inputs.STRINGS[self._index(len(tool_inputs.STRINGS) - 1)][1]
+        if self._writes and named == tool_inputs.TRAVERSAL:
+            named = tool_inputs.TRAVERSAL_FOR_WRITERS
         return str(named) if way == 4 else value[:place] + str(named) + value[place:]
 
     def number(self, value: int | float) -> int | float:
@@ -182,7 +182,7 @@ class _Mutation:
         if way == 3:
             power = 1 << self._integer(8, 62)
             return max(-(2**63), min(2**63 - 1, int(value) + power))
-        found = near_valid.NUMBERS[self._index(len(near_valid.NUMBERS) - 1)][1]
+        found = tool_inputs.NUMBERS[self._index(len(tool_inputs.NUMBERS) - 1)][1]
         return found if isinstance(found, int | float) else 0
 
     def truth(self, value: bool) -> Any:

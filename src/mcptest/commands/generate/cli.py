@@ -12,7 +12,7 @@ from mcptest.commands.server_options import Explored, close_and_say_notes, explo
 from mcptest.core.errors import ExitCode
 from mcptest.probe.starter_suites import place_starters, starters_of_offer, written_server
 from mcptest.report.starter_files import placed_lines
-from mcptest.schema.plausible import unchecked_schemas
+from mcptest.schema.tool_inputs import unchecked_schemas
 from mcptest.session.answers import NO_ANSWERS
 
 

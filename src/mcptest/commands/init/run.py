@@ -29,7 +29,7 @@ from mcptest.probe.starter_suites import (
 )
 from mcptest.report.audit import AuditItem, broken_claims
 from mcptest.report.starter_files import placed_lines
-from mcptest.schema.plausible import NO_STRUCTURED_CONTENT
+from mcptest.schema.tool_inputs import NO_STRUCTURED_CONTENT
 from mcptest.session.answers import NO_ANSWERS
 from mcptest.session.connection import Stopped
 from mcptest.suite.starters import SCHEMA_FILE, WrittenServer, scalar

@@ -32,7 +32,7 @@ from mcptest.report.terminal import Style, say
 from mcptest.rules.lint.finding import OWN_PROFILE, LintFinding, LintLimits, LintRule
 from mcptest.rules.lint.linter import TRIALS, Called, chosen_rules, lint, lint_called, unknown_codes
 from mcptest.rules.lint.surface import Surface, surface_of
-from mcptest.schema.plausible import input_for
+from mcptest.schema.tool_inputs import input_for
 from mcptest.session.connection import Stopped
 from mcptest.session.pages import Offer, check_tool_names, named_items
 from mcptest.session.tool_safety import is_safe

@@ -20,7 +20,7 @@ from mcptest.probe.compliance.site import Order, Site
 from mcptest.probe.tour import StepTaken, tour
 from mcptest.rules.corpus.probes import well_known
 from mcptest.rules.protocol import member_at, objects_at
-from mcptest.schema.plausible import plausible_arguments
+from mcptest.schema.tool_inputs import plausible_arguments
 from mcptest.schema.validation import CompiledSchema, SchemaError
 from mcptest.session.client import Client
 from mcptest.session.pages import LIST_MEMBERS, Listed, Offer, distinct, list_items, named_items

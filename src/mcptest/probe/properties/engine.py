@@ -22,7 +22,7 @@ from mcptest.probe.properties.property_catalogue import PROPERTIES, PropertyOrde
 from mcptest.probe.properties.property_run import PropertyRun
 from mcptest.probe.properties.steps import Relate
 from mcptest.report.property import PropertyReport, PropertyResult
-from mcptest.schema.plausible import unchecked_schemas
+from mcptest.schema.tool_inputs import unchecked_schemas
 from mcptest.session.connection import Stopped
 
 # -- Properties on one server, one after the other, and the time that each of them may take ------

@@ -53,7 +53,8 @@ from mcptest.schema.hypothesis_strategies import (
     objects_of,
     shaped,
 )
-from mcptest.schema.near_valid import (
+from mcptest.schema.shapes.table import MethodShapes, message_table
+from mcptest.schema.tool_inputs import (
     Form,
     InputCase,
     can_be_sent,
@@ -61,7 +62,6 @@ from mcptest.schema.near_valid import (
     judged,
     near_valid_cases,
 )
-from mcptest.schema.shapes.table import MethodShapes, message_table
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, Offer, named_items
 
 # -- Arguments of tools --------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from mcptest.probe.conformance.scenario import (
     verdict,
 )
 from mcptest.rules.protocol import SUBSCRIPTION_ID
-from mcptest.schema.plausible import plausible_arguments
+from mcptest.schema.tool_inputs import plausible_arguments
 from mcptest.session.pages import ITEM_NAMES, Offer
 from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck, SentHttpRequest

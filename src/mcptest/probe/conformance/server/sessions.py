@@ -36,7 +36,7 @@ from mcptest.probe.conformance.server.scene import (
     ServerScript,
     result_of,
 )
-from mcptest.schema.plausible import plausible_arguments
+from mcptest.schema.tool_inputs import plausible_arguments
 from mcptest.session.tape import answered_requests
 from mcptest.session.tool_safety import is_safe
 from mcptest.transport.listener import LOOPBACK
