@@ -124,11 +124,11 @@ def _expected_and_actual(failure: FailedCheck, told: str, bounds: Bounds) -> lis
     ]
 
 
-def labelled_once(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The same pairs; of several in a row with one label, the first has it, with a colon."""
+def labelled_once(pairs: Iterable[tuple[str, str]], end: str = ":") -> Iterator[tuple[str, str]]:
+    """The same pairs; of several in a row with one label, the first has it, with that end."""
     for label, group in groupby(pairs, key=itemgetter(0)):
         for number, (_, text) in enumerate(group):
-            yield "" if number else f"{label}:", text
+            yield "" if number else f"{label}{end}", text
 
 
 def _stderr_lines(result: TestResult, stderr: Sequence[str], bounds: Bounds) -> Iterator[str]:

@@ -19,6 +19,7 @@ from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity, Side
 from mcptest.report.codec import as_json
 from mcptest.report.compliance.facts import commonness_in_words
+from mcptest.report.evidence import labelled_once
 from mcptest.report.terminal import Style
 from mcptest.rules.catalogue import all_rules, unknown_rule
 from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
@@ -42,57 +43,30 @@ class ListedRule:
 
     id: str
     by_revision: Mapping[Revision, CorpusRule]
-    """In the order of the timeline; not empty."""
+    """In the order of the timeline."""
+    newest: CorpusRule
+    """As the newest revision with a date has it."""
+    title: str
+    category: str
+    explanation: str
+    fix: str
+    entry: RegistryEntry
+    session_rule: Rule | None
+    """The rule over sessions that judges it; None when it asks for itself."""
+    side: Side
+    transports: tuple[str, ...]
+    window: Window
+    severity: Severity
 
-    @property
-    def newest(self) -> CorpusRule:
-        """As the newest revision with a date has it."""
-        dated = [one for one in self.by_revision if one is not Revision.DRAFT]
-        return self.by_revision[dated[-1] if dated else Revision.DRAFT]
-
-    @property
-    def entry(self) -> RegistryEntry:
-        return self.newest.entry or RegistryEntry(self.id)
-
-    @property
-    def title(self) -> str:
-        return self.newest.title
-
-    @property
-    def category(self) -> str:
-        return self.newest.section
-
-    @property
-    def explanation(self) -> str:
-        return self.newest.requirement
-
-    @property
-    def fix(self) -> str:
-        return self.newest.fix
-
-    @property
-    def side(self) -> Side:
-        session = self.newest.session
-        return session.side if session is not None else self.entry.side
-
-    @property
-    def transports(self) -> tuple[str, ...]:
-        session = self.newest.session
-        return session.transports if session is not None else self.entry.transports
-
-    @property
-    def session_rule(self) -> Rule | None:
-        """The rule over sessions that judges it; None when it asks for itself."""
-        return self.newest.session
-
-    @property
-    def window(self) -> Window:
-        held = list(self.by_revision)
-        return window_of(held)
-
-    @property
-    def severity(self) -> Severity:
-        return self.severity_in(None)
+    @classmethod
+    def of(cls, name: str, held: Mapping[Revision, CorpusRule]) -> ListedRule:
+        """`held`: at least one."""
+        dated = [one for one in held if one is not Revision.DRAFT]
+        new = held[dated[-1] if dated else Revision.DRAFT]
+        texts = (new.title, new.section, new.requirement, new.fix)
+        judge, severity = new.session or new.said, new.severity or Severity.MUST
+        scope = (judge.side, judge.transports, window_of(list(held)), severity)
+        return cls(name, held, new, *texts, new.said, new.session, *scope)
 
     def severity_in(self, revision: Revision | None) -> Severity:
         return self._in(revision).severity or Severity.MUST
@@ -149,7 +123,7 @@ def corpus_rules() -> dict[str, ListedRule]:
         corpus = corpus_of(revision)
         for name, rule in corpus.rules.items() if corpus is not None else ():
             found.setdefault(name, {})[revision] = rule
-    return {name: ListedRule(name, found[name]) for name in sorted(found)}
+    return {name: ListedRule.of(name, found[name]) for name in sorted(found)}
 
 
 def all_listed_rules(
@@ -442,7 +416,7 @@ def rule_page(rule: Rule | CompositionRule | ListedRule, style: Style) -> Iterat
     yield ""
     if isinstance(rule, ListedRule):
         for paragraph in rule.explanation.split("\n\n"):
-            yield from (*_wrapped(paragraph, _WIDTH), "")
+            yield from (*_wrapped(paragraph), "")
         if rule.session_rule is not None:
             yield from (f"{rule.session_rule.id} judges it over whole sessions.", "")
         yield from _stages(rule, style)
@@ -451,14 +425,11 @@ def rule_page(rule: Rule | CompositionRule | ListedRule, style: Style) -> Iterat
         yield ""
     if rule.fix:
         yield from (*_listed("What to do", [rule.fix], style), "")
-    previous = ""
     together = [("judges", "several servers together")]
-    for name, value in together if isinstance(rule, CompositionRule) else facts_of(rule):
-        label = name if name != previous else ""
-        previous = name
-        for line in _wrapped(value, _WIDTH - 15):
-            yield f"{style.paint(f'{label:<14}', 'dim')} {line}"
-            label = ""
+    facts = together if isinstance(rule, CompositionRule) else facts_of(rule)
+    pairs = ((name, line) for name, value in facts for line in _wrapped(value, _WIDTH - 15))
+    for label, line in labelled_once(pairs, ""):
+        yield f"{style.paint(f'{label:<14}', 'dim')} {line}"
 
 
 def _stages(rule: ListedRule, style: Style) -> Iterator[str]:
@@ -483,10 +454,9 @@ def _listed(heading: str, lines: Sequence[str], style: Style) -> Iterator[str]:
         yield style.paint(f"{heading}:", "bold")
     for line in lines:
         first, *rest = _wrapped(" ".join(line.split()), _WIDTH - 4)
-        yield f"  {first}"
-        yield from (f"    {one}" for one in rest)
+        yield from (f"  {first}", *(f"    {one}" for one in rest))
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrapped(text: str, width: int = _WIDTH) -> list[str]:
     """In lines that fit, except that an address stays in one piece."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]

@@ -14,6 +14,7 @@ from mcptest.core.results import Count
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.report.codec import as_json
+from mcptest.report.evidence import labelled_once
 from mcptest.report.markdown import code
 from mcptest.report.terminal import Style
 from mcptest.rules.corpus.registry import CorpusRule, expectations_in_words
@@ -78,7 +79,7 @@ def diff_lines(diff: VersionDiff, touched: Sequence[Touched] | None, style: Styl
     """The whole guide for a terminal, line by line."""
     yield style.paint(f"{diff.from_version} -> {diff.to_version}", "bold")
     if diff.about:
-        yield from _wrapped(diff.about, "  ")
+        yield from (f"  {line}" for line in _wrapped(diff.about))
     yield f"  {diff.summary.in_words}"
     for bucket, heading in HEADINGS.items():
         entries = list(diff.in_bucket(bucket))
@@ -99,20 +100,17 @@ def diff_lines(diff: VersionDiff, touched: Sequence[Touched] | None, style: Styl
 def _entry_lines(entry: DiffEntry, style: Style) -> Iterator[str]:
     severity = style.paint(severity_in_words(entry), "dim")
     yield f"  {style.paint(f'{entry.rule_id:<12}', 'bold')} {show(entry.title, 120)}  {severity}"
-    before = ""
-    for name, text in facts_of_entry(entry):
-        label = name if name != before else ""
-        before = name
-        lines = [text] if name == "spec" else list(_wrapped(text, ""))
-        for place, line in enumerate(lines):
-            yield style.paint(
-                f"      {label if not place else '':<5}{line}", *(["dim"] if name == "spec" else [])
-            )
+    lines = (
+        (name, line)
+        for name, text in facts_of_entry(entry)
+        for line in ([text] if name == "spec" else _wrapped(text))
+    )
+    for label, line in labelled_once(lines, ""):
+        yield style.paint(f"      {label:<5}{line}", *(["dim"] if label == "spec" else []))
 
 
-def _wrapped(text: str, margin: str) -> Iterator[str]:
-    for line in textwrap.wrap(show(text, 1_000), 92, break_long_words=False):
-        yield margin + line
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(show(text, 1_000), 92, break_long_words=False)
 
 
 def _touched_lines(touched: Sequence[Touched], style: Style) -> Iterator[str]:

@@ -8,23 +8,8 @@ from itertools import islice
 from mcptest.core.judgement import Evidence, GateResult, Judgement, RootCause, RuleResult
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Compared, ScenarioResult
 from mcptest.core.verdict import Severity
+from mcptest.report.compliance import facts
 from mcptest.report.compliance.compliance_report import ComplianceReport
-from mcptest.report.compliance.facts import (
-    Group,
-    caps_in_words,
-    commonness_in_words,
-    coverage_in_words,
-    inconclusive,
-    is_broken,
-    letter_of,
-    not_applicable,
-    not_observed,
-    origin_in_words,
-    scope_in_words,
-    score_in_words,
-    server_in_words,
-    why_no_letter,
-)
 from mcptest.report.conformance import ConformanceReport
 from mcptest.report.html.page_facts import (
     Change,
@@ -48,10 +33,10 @@ from mcptest.report.verdicts import RuleVerdict, SessionReport, SessionsReport
 # -- What stands behind the grade of a judged server ---------------------------------------------
 
 IDS_NAMED = 400
-_UNJUDGED: Mapping[Outcome, Callable[[Judgement], list[Group]]] = {
-    "not_observed": not_observed,
-    "inconclusive": inconclusive,
-    "not_applicable": not_applicable,
+_UNJUDGED: Mapping[Outcome, Callable[[Judgement], list[facts.Group]]] = {
+    "not_observed": facts.not_observed,
+    "inconclusive": facts.inconclusive,
+    "not_applicable": facts.not_applicable,
 }
 
 
@@ -61,7 +46,7 @@ def column_of(report: ComplianceReport, judgement: Judgement) -> Column:
         name=f"{server} {judgement.revision.value}",
         server=server,
         revision=judgement.revision.value,
-        grade=letter_of(judgement.grade),
+        grade=facts.letter_of(judgement.grade),
         graded=True,
         about=tuple(_about(report, judgement)),
         sections=judgement.grade.sections if judgement.grade is not None else (),
@@ -74,16 +59,16 @@ def column_of(report: ComplianceReport, judgement: Judgement) -> Column:
 
 
 def _about(report: ComplianceReport, judgement: Judgement) -> Iterator[str]:
-    yield " · ".join(filter(None, (report.server, server_in_words(judgement))))
-    yield " · ".join(scope_in_words(judgement))
+    yield " · ".join(filter(None, (report.server, facts.server_in_words(judgement))))
+    yield " · ".join(facts.scope_in_words(judgement))
     if judgement.revision_reason:
         yield why_revision(judgement.revision, judgement.revision_reason)
     grade = judgement.grade
-    if grade is not None and letter_of(grade):
-        yield f"{score_in_words(grade)} · coverage {coverage_in_words(judgement)}"
+    if grade is not None and facts.letter_of(grade):
+        yield f"{facts.score_in_words(grade)} · coverage {facts.coverage_in_words(judgement)}"
     else:
-        yield f"{why_no_letter(judgement)} · coverage {coverage_in_words(judgement)}"
-    yield from caps_in_words(grade)
+        yield f"{facts.why_no_letter(judgement)} · coverage {facts.coverage_in_words(judgement)}"
+    yield from facts.caps_in_words(grade)
     yield f"profile {judgement.profile.id}"
 
 
@@ -110,7 +95,7 @@ def source_of_compliance(report: ComplianceReport, places: Places) -> Source:
             entries.append(_judged(one, column.name, told_of, one.unlocked_by, grave=grave))
     return Source(
         subject=report.server,
-        grade=letter_of(report.judgements[0].grade) if len(report.judgements) == 1 else "",
+        grade=facts.letter_of(report.judgements[0].grade) if len(report.judgements) == 1 else "",
         summary=", ".join(_summary(report)),
         notes=(*report.notes, *(note for one in report.judgements for note in one.notes)),
         changes=tuple(_changes(report.gates)),
@@ -129,20 +114,19 @@ def _changes(gates: Sequence[GateResult]) -> Iterator[Change]:
 
 def _summary(report: ComplianceReport) -> Iterator[str]:
     if len(report.judgements) != 1:
-        yield from (
-            f"{one.revision.value} {letter_of(one.grade)}".strip() for one in report.judgements
-        )
+        for one in report.judgements:
+            yield f"{one.revision.value} {facts.letter_of(one.grade)}".strip()
         return
     (judgement,) = report.judgements
     yield f"{judgement.revision.value} over {judgement.transport}"
-    if judgement.grade is not None and letter_of(judgement.grade):
-        yield f"{letter_of(judgement.grade)}, {score_in_words(judgement.grade)}"
-    yield f"coverage {coverage_in_words(judgement)}"
+    if judgement.grade is not None and facts.letter_of(judgement.grade):
+        yield f"{facts.letter_of(judgement.grade)}, {facts.score_in_words(judgement.grade)}"
+    yield f"coverage {facts.coverage_in_words(judgement)}"
 
 
 def _cause(cause: RootCause, column: str) -> PageEntry:
     kept = f"{counted(cause.kept_from_judging, 'rule')} could not be judged"
-    facts = [Fact("What went wrong", "code", cause.message), *told("What to do", cause.hint)]
+    why = [Fact("What went wrong", "code", cause.message), *told("What to do", cause.hint)]
     return PageEntry(
         name=brief(cause.message),
         id=cause.id,
@@ -150,14 +134,14 @@ def _cause(cause: RootCause, column: str) -> PageEntry:
         group="root causes",
         brief=kept,
         column=column,
-        facts=(*facts, Fact("Effect", "prose", kept), *evidence_facts(cause.evidence)),
+        facts=(*why, Fact("Effect", "prose", kept), *evidence_facts(cause.evidence)),
     )
 
 
 def _judged(
     result: RuleResult | RuleVerdict,
     column: str,
-    facts: Iterator[Fact],
+    proof: Iterator[Fact],
     otherwise: str = "",
     *,
     grave: bool = False,
@@ -165,7 +149,7 @@ def _judged(
     """`otherwise`: why, where nothing was found and no reason is given. `grave`: it fails the run
     also where it is not a MUST."""
     why = result.findings[0].message if result.findings else result.reason or otherwise
-    is_warning = result.failed and not is_broken(result) and not grave
+    is_warning = result.failed and not facts.is_broken(result) and not grave
     return PageEntry(
         name=result.title,
         id=result.id,
@@ -174,7 +158,7 @@ def _judged(
         severity=result.severity.value,
         brief=brief(why),
         column=column,
-        facts=tuple(facts),
+        facts=tuple(proof),
     )
 
 
@@ -192,9 +176,9 @@ def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator
     yield from evidence_facts(result.evidence)
     yield from evidence_facts(result.again, " when retried")
     yield from told("Needs", result.unlocked_by)
-    yield from told("Origin", origin_in_words(result))
+    yield from told("Origin", facts.origin_in_words(result))
     if result.common is not None:
-        yield Fact("How common", "prose", commonness_in_words(result.common))
+        yield Fact("How common", "prose", facts.commonness_in_words(result.common))
     yield from told("What to do", result.fix if result.failed else "")
     if result.observed:
         yield Fact("Observed", "prose", counted(result.observed, "time"))
