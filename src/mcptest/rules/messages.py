@@ -21,7 +21,7 @@ from mcptest.rules.declaration import (
     spelled_out,
 )
 from mcptest.rules.protocol import STATELESS_CODES, member_at
-from mcptest.rules.session import Session, Step, other_side
+from mcptest.rules.session import NO_STREAM, Session, Step, other_side
 from mcptest.wire.diagnosis import diagnose
 from mcptest.wire.envelope import envelope_problems, is_request_id
 from mcptest.wire.json_text import duplicate_keys
@@ -144,14 +144,13 @@ def notifications_are_not_answered(check: Check) -> Watching:
     """
     without_id: list[Step] = []
     while step := (yield):
-        stream = step.stream if step.sender == "server" else None
-        carried = stream.posted if stream else None
+        carried = step.stream.posted if step.sender == "server" else None
         is_bare = step.kind is Kind.RESULT and step.id in (ABSENT, None)
         if step.kind is Kind.NOTIFICATION:
             check.saw(step)
-        elif stream is None or carried is None:
+        elif carried is None:
             without_id += [step] if is_bare and len(without_id) < _MOST_WITHOUT_ID else []
-        elif carried.kind is Kind.NOTIFICATION and (is_bare or not stream.was_refused):
+        elif carried.kind is Kind.NOTIFICATION and (is_bare or not step.stream.was_refused):
             message = f"the server answered the notification {carried.method!r}"
             check.violated(step, message, "no response to a notification")
     forgotten = sum(  # requests without an answer that nobody cancelled
@@ -291,7 +290,7 @@ def every_message_is_json_text(check: Check, step: Step) -> None:
     for problem in problems:
         reason = problem.reason
         if problem.flaw is Flaw.NOT_JSON:
-            known = diagnose((step.message.raw,), lines=step.stream is None)
+            known = diagnose((step.message.raw,), lines=step.stream is NO_STREAM)
             reason = f"{known}: {reason}" if known else reason
         is_read = step.message.value is not ABSENT
         sent = "non-standard JSON" if is_read else "invalid JSON"

@@ -637,7 +637,7 @@ def _level_asked(request: Step) -> int:
 
 
 def _unasked(step: Step, open_levels: Counter[int]) -> str:
-    posted = step.stream.posted if step.stream is not None else None
+    posted = step.stream.posted
     if posted is not None and posted.kind is Kind.REQUEST:
         asked = {_level_asked(posted)}
     else:

@@ -52,7 +52,7 @@ def is_routine(step: Step) -> bool:
             return False
         if "error" in value:
             return False
-        posted = step.stream.posted if step.stream is not None else None
+        posted = step.stream.posted
         return posted is None or posted.kind is not Kind.NOTIFICATION
     return (
         step.kind is Kind.REQUEST
@@ -138,6 +138,10 @@ class SessionStream:
         return next((value for key, value in headers if key.lower() == name), None)
 
 
+NO_STREAM = SessionStream()
+"""Of a step that no HTTP exchange carried. Nothing is ever noted on it."""
+
+
 @dataclass(slots=True, eq=False)
 class Step:
     """One message (or other record) in its place, with what was known when it passed."""
@@ -154,7 +158,7 @@ class Step:
     mismatch: AnswerMismatch | None = None
     revision: Revision | None = None
     """None: a revision with the handshake, but the capture does not say which."""
-    stream: SessionStream | None = None
+    stream: SessionStream = NO_STREAM
     in_batch: bool = False
     id_was_used: bool = False
     id_was_waiting: bool = False
@@ -324,23 +328,18 @@ class _Tracker:
     def first_step(self, place: int, frame: Frame) -> Step:
         """The step of a frame; the members of a batch come after it."""
         message = self.read(frame.raw)
-        stream = self.stream(frame.stream) if frame.stream is not None else None
+        stream = self.stream(frame.stream) if frame.stream is not None else NO_STREAM
         if self.holds_message(frame, message, stream):
             return self.step(place, frame, message, stream)
-        step = Step(place, frame, NO_MESSAGE, frame.sender)
-        step.stream = stream
-        posted = stream.posted if stream is not None else None
-        step.revision = posted.revision if posted is not None else self.session.revision
-        return step
+        known = stream.posted or self.session
+        return Step(place, frame, NO_MESSAGE, frame.sender, revision=known.revision, stream=stream)
 
-    def holds_message(self, frame: Frame, message: Message, stream: SessionStream | None) -> bool:
+    def holds_message(self, frame: Frame, message: Message, stream: SessionStream) -> bool:
         """Not all that is recorded is a message: noise on stdout, the body of a refusal."""
         if self.session.transport == "stdio":
             owed = None
-        elif stream is not None and self.session.form == "full":
-            owed = stream.carries_messages_of(frame.sender)
         else:
-            return True
+            owed = self.session.form != "full" or stream.carries_messages_of(frame.sender)
         return is_meant_as_message(message) if owed is None else owed
 
     def lighten(self, step: Step, frame: Frame) -> None:
@@ -366,8 +365,7 @@ class _Tracker:
 
     def other(self, place: int, record: AnyRecord) -> Step | None:
         session = self.session
-        step = Step(place, record, NO_MESSAGE, "")
-        step.revision = session.revision
+        step = Step(place, record, NO_MESSAGE, "", revision=session.revision)
         if type(record) is HttpRequest:
             step.stream = self.stream(record.stream)
             step.stream.request = record
@@ -379,7 +377,7 @@ class _Tracker:
             if step.stream.posted is not None:
                 step.revision = step.stream.posted.revision
         elif type(record) is StreamEnd:
-            step.stream = session.streams.pop(record.stream, None)
+            step.stream = session.streams.pop(record.stream, NO_STREAM)
             self.settle(step, record)
         elif type(record) is Closed:
             session.ends_whole = not record.interrupted
@@ -398,9 +396,8 @@ class _Tracker:
 
         An error status is an answer. In the stateless era closing the stream is a cancellation.
         """
-        stream = step.stream
-        request = stream.posted if stream is not None else None
-        if stream is None or request is None or request.kind is not Kind.REQUEST:
+        stream, request = step.stream, step.stream.posted
+        if request is None or request.kind is not Kind.REQUEST:
             return
         in_flight = self.session.in_flight["client"]
         if in_flight.find(request.id) is not request:
@@ -415,18 +412,17 @@ class _Tracker:
             self.session.cut_off.add(request.place)
 
     def trouble(self, step: Step, trouble: Trouble) -> None:
-        if trouble.stream is not None:
-            step.stream = self.session.streams.get(trouble.stream)
-            if step.stream is not None:
-                step.stream.troubled = True
+        if trouble.stream in self.session.streams:
+            step.stream = self.session.streams[trouble.stream]
+            step.stream.troubled = True
         if trouble.error in _GIVEN_UP:
             self.session.gave_up = trouble
 
     def cut_off(self, leftover: Leftover) -> None:
         """Part of a message had come when we ended it: nobody knows which request it answers."""
         session = self.session
-        stream = session.streams.get(leftover.stream) if leftover.stream is not None else None
-        posted = stream.posted if stream is not None else None
+        number = leftover.stream
+        posted = session.streams[number].posted if number in session.streams else None
         waiting = session.in_flight["client"].waiting.values()
         session.cut_off.update(
             request.place for request in waiting if posted is None or request is posted
@@ -437,12 +433,10 @@ class _Tracker:
         place: int,
         frame: Frame,
         message: Message,
-        stream: SessionStream | None,
+        stream: SessionStream,
         in_batch: bool = False,
     ) -> Step:
-        step = Step(place, frame, message, frame.sender)
-        step.stream = stream
-        step.in_batch = in_batch
+        step = Step(place, frame, message, frame.sender, stream=stream, in_batch=in_batch)
         kind = message.kind
         if kind is Kind.REQUEST:
             step.method = message.method or ""
@@ -459,7 +453,7 @@ class _Tracker:
         step.stateless = step.revision in _STATELESS
         if frame.sender == "client" and step.method not in _BEFORE_THE_ANSWER:
             self.session.answer_was_read = step.method != "initialize"
-        if stream is not None and stream.posted is None and frame.sender == "client":
+        if stream is not NO_STREAM and stream.posted is None and frame.sender == "client":
             stream.posted = step
         step.routine = is_routine(step)
         self.session.messages += 1
@@ -521,11 +515,10 @@ class _Tracker:
 
     def request_of_exchange(self, step: Step, in_flight: InFlight[Step]) -> Step | None:
         """An error without an id answers the request of its HTTP exchange, if there is one."""
-        stream = step.stream
-        if step.kind is not Kind.ERROR or step.id not in (ABSENT, None) or stream is None:
+        posted, response = step.stream.posted, step.stream.response
+        if step.kind is not Kind.ERROR or step.id not in (ABSENT, None):
             return None
-        posted = stream.posted
-        if posted is None or stream.response is None or in_flight.find(posted.id) is not posted:
+        if posted is None or response is None or in_flight.find(posted.id) is not posted:
             return None
         return in_flight.answered(posted.id)
 

@@ -482,7 +482,7 @@ def subscriptions_carry_changes_only(check: Check, step: Step) -> None:
     Fix: Send progress and log messages on the stream of the request they belong to, without a
     subscription id.
     """
-    posted = step.stream.posted if step.stream is not None else None
+    posted = step.stream.posted
     on_listen = posted is not None and posted.method == _LISTEN
     if not on_listen and _subscription(step) is ABSENT:
         return

@@ -12,7 +12,6 @@ from mcptest.core.revision import (
     HANDSHAKE_ERA,
     SINCE_MARCH_2025,
     STATELESS_ERA,
-    Era,
     Revision,
     Window,
 )
@@ -20,7 +19,7 @@ from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity, Side
 from mcptest.rules.declaration import MESSAGES, Check, Watching, session_rule
 from mcptest.rules.protocol import PROTOCOL_VERSION
-from mcptest.rules.session import NO_MESSAGE, Step
+from mcptest.rules.session import NO_MESSAGE, NO_STREAM, Step
 from mcptest.wire.correlation import IdSet
 from mcptest.wire.mcp_headers import (
     JSON_TYPE,
@@ -142,12 +141,10 @@ def notifications_get_202(check: Check, step: Step) -> None:
 
     Fix: Return 202 with an empty body for notifications and responses.
     """
-    stream = step.stream
-    posted = stream.posted if stream is not None else None
-    response = stream.response if stream is not None else None
-    if stream is None or posted is None or response is None or response.status >= 300:
+    posted, response = step.stream.posted, step.stream.response
+    if posted is None or response is None or response.status >= 300:
         return
-    if stream.wants_answer or posted.kind is Kind.INVALID:
+    if step.stream.wants_answer or posted.kind is Kind.INVALID:
         return
     if step.record is response:
         check.saw(step)
@@ -176,8 +173,7 @@ def requests_get_json_or_events(check: Check, step: Step) -> None:
 
     Fix: Set `Content-Type` to `application/json` or `text/event-stream` on responses to requests.
     """
-    stream, response = step.stream, step.record
-    posted = stream.posted if stream is not None else None
+    posted, response = step.stream.posted, step.record
     if posted is None or posted.kind is not Kind.REQUEST:
         return
     if not isinstance(response, HttpResponse) or not 200 <= response.status < 300:
@@ -205,7 +201,7 @@ def client_accepts_both(check: Check, step: Step) -> None:
     if not isinstance(request, HttpRequest) or request.method not in {"POST", "GET"}:
         return
     check.saw(step)
-    accept = step.stream.sent_header("accept") if step.stream else None
+    accept = step.stream.sent_header("accept")
     needed = [SSE_TYPE] if request.method == "GET" else [JSON_TYPE, SSE_TYPE]
     given = {media_type(part) for part in (accept or "").split(",")}
     missing = [kind for kind in needed if kind not in given]
@@ -258,7 +254,7 @@ def session_id_is_repeated(check: Check) -> Watching:
     session_id: str | None = None
     while step := (yield):
         stream, record = step.stream, step.record
-        if stream is None:
+        if stream is NO_STREAM:
             continue
         if isinstance(record, HttpResponse):
             posted = stream.posted
@@ -296,9 +292,8 @@ def _may_cross(step: Step, check: Check) -> bool:
 
 
 def _follows_the_handshake(step: Step, check: Check) -> bool:
-    if step.stream is None or step.stream.request is None or not check.session.initialize_answered:
-        return False
-    return _is_later_request(step)
+    answered = step.stream.request is not None and check.session.initialize_answered
+    return answered and _is_later_request(step)
 
 
 @_version_rule("HTTP-006", "every request after initialize has MCP-Protocol-Version")
@@ -310,7 +305,7 @@ def version_header_is_sent(check: Check, step: Step) -> None:
 
     Fix: Send `MCP-Protocol-Version` with the agreed version on every request after `initialize`.
     """
-    if step.stream is None or not _follows_the_handshake(step, check):
+    if not _follows_the_handshake(step, check):
         return
     sent = step.stream.sent_header("mcp-protocol-version")
     if sent is None and _may_cross(step, check):
@@ -331,7 +326,7 @@ def version_header_is_kept(check: Check, step: Step) -> None:
     Fix: Send the `protocolVersion` of the `initialize` result in the header, not the version that
     you offered.
     """
-    if step.stream is None or not _follows_the_handshake(step, check) or _may_cross(step, check):
+    if not _follows_the_handshake(step, check) or _may_cross(step, check):
         return
     sent = step.stream.sent_header("mcp-protocol-version")
     if sent is None:
@@ -363,7 +358,7 @@ def event_ids_are_unique(check: Check) -> Watching:
         sse = record.sse if isinstance(record, SseEvent | Frame) else None
         if sse is None or not sse.id or step.in_batch:
             continue
-        if step.stream is not None and step.stream.sent_header("last-event-id") is not None:
+        if step.stream.sent_header("last-event-id") is not None:
             continue
         check.saw(step)
         if not seen.add(sse.id):
@@ -387,12 +382,12 @@ def get_streams_carry_no_responses(check: Check, step: Step) -> None:
 
     Fix: Send each response on the stream of the POST that carried its request.
     """
-    stream = step.stream
-    if stream is None or stream.request is None or stream.request.method != "GET":
+    opened = step.stream.request
+    if opened is None or opened.method != "GET":
         return
     check.saw(step)
     is_answer = step.kind is Kind.RESULT or step.kind is Kind.ERROR
-    if is_answer and stream.sent_header("last-event-id") is None:
+    if is_answer and step.stream.sent_header("last-event-id") is None:
         told = "the server sent a response on the GET stream"
         check.violated(step, told, "the stream of its request")
 
@@ -429,7 +424,7 @@ def endpoint_comes_first(check: Check) -> Watching:
 
 def _compare_header(check: Check, step: Step, header: str, wanted: Any) -> None:
     """The header is present and equals the member of the body, decoded first if it is encoded."""
-    sent = step.stream.sent_header(header.lower()) if step.stream is not None else None
+    sent = step.stream.sent_header(header.lower())
     check.saw(step)
     if sent is None:
         told = f"the client sent {step.method!r} without {header}"
@@ -446,10 +441,6 @@ def _compare_header(check: Check, step: Step, header: str, wanted: Any) -> None:
         check.violated(step, told, str(wanted), actual=plain)
 
 
-def _is_posted(step: Step) -> bool:
-    return step.stream is not None and step.stream.request is not None
-
-
 @_stateless_client_rule("HTTP-010", "MCP-Protocol-Version matches the body")
 def version_header_matches_meta(check: Check, step: Step) -> None:
     """`MCP-Protocol-Version` is on each request and equals the version in its `_meta`.
@@ -462,7 +453,7 @@ def version_header_matches_meta(check: Check, step: Step) -> None:
     request.
     """
     version = step.meta.get(PROTOCOL_VERSION)
-    if _is_posted(step) and isinstance(version, str):
+    if step.stream.request is not None and isinstance(version, str):
         _compare_header(check, step, "MCP-Protocol-Version", version)
 
 
@@ -474,7 +465,7 @@ def method_header_matches(check: Check, step: Step) -> None:
 
     Fix: Set `Mcp-Method` to the `method` of the same request.
     """
-    if _is_posted(step) and step.method != "initialize":
+    if step.stream.request is not None and step.method != "initialize":
         _compare_header(check, step, "Mcp-Method", step.method)
 
 
@@ -489,7 +480,7 @@ def name_header_matches(check: Check, step: Step) -> None:
     base64-encoded if HTTP cannot carry it.
     """
     name = step.params.get(NAMED_BY[step.method])
-    if _is_posted(step) and isinstance(name, str):
+    if step.stream.request is not None and isinstance(name, str):
         _compare_header(check, step, "Mcp-Name", name)
 
 
@@ -506,8 +497,7 @@ def errors_have_their_status(check: Check, step: Step) -> None:
 
     Fix: Return status 400 with -32020, -32021 and -32022, and status 404 with -32601.
     """
-    code = step.error_code
-    response = step.stream.response if step.stream is not None else None
+    code, response = step.error_code, step.stream.response
     expected = _STATUS_OF.get(code)
     if response is None or expected is None:
         return
@@ -534,7 +524,7 @@ def client_uses_post_only(check: Check, step: Step) -> None:
         if step.record.method == "POST":
             return  # judged with its body, which tells the era
         check.violated(step, f"the client sent a {step.record.method} request", "POST")
-    elif _is_posted(step) and step.stream is not None:
+    elif step.stream.request is not None:
         check.saw(step)
         if step.stream.sent_header("mcp-session-id") is not None:
             told = "the client sent a request with Mcp-Session-Id"
@@ -550,9 +540,8 @@ def server_mints_no_session(check: Check, step: Step) -> None:
 
     Fix: Remove `Mcp-Session-Id` from responses to requests of a stateless revision.
     """
-    posted = step.stream.posted if step.stream is not None else None
-    revision = posted.revision if posted is not None else None
-    if revision is None or revision.era is not Era.STATELESS:
+    posted = step.stream.posted
+    if posted is None or not posted.stateless:
         return
     response = step.record
     check.saw(step)
