@@ -300,7 +300,7 @@ def _scenario(
             "capture": show(result.capture, 300),
             "repeat": result.repeat,
         }
-        yield from page.labelled([(label, text) for label, text in facts.items() if text], 6)
+        yield from page.labelled(facts.items(), 6)
     if page.verbose and not rows:
         for check in result.checks:
             passed = check.status is CheckStatus.SUCCESS
@@ -313,15 +313,13 @@ def _text_row(check: CheckResult, page: TextPage, capture: str) -> Iterator[str]
     colour = "red" if check.status is CheckStatus.FAILURE else "yellow"
     named = "" if check.name == check.id else f" ({show(check.name, 80)})"
     yield from page.prose(f"{show(check.id, 80)}{named}: {show(check.description, 200)}", 4, colour)
-    pairs = [("seen", show(check.message, 600))] if check.message else []
-    if check.excerpt:
-        pairs.append(("message", show(check.excerpt, 400 if page.verbose else 160)))
+    wire = show(check.excerpt, 400 if page.verbose else 160)
+    pairs = [("seen", show(check.message, 600)), ("message", wire)]
     if check.record is not None:
         where = check.details.get("capture") or (capture and "the capture")
         kept = f"record {check.record} of {where}" if where else ""
         pairs.append(("at", kept or f"record {check.record} (keep the capture with -o DIR)"))
-    if check.references:
-        pairs.append(("spec", check.references[0].url))
+    pairs += [("spec", one.url) for one in check.references[:1]]
     yield from page.labelled(pairs, 6)
 
 

@@ -346,16 +346,14 @@ def _causes(judgement: Judgement) -> Iterator[str]:
         kept = f": {counted(cause.kept_from_judging, 'rule')} could not be judged"
         yield f"**Root cause** {code(cause.id, 40)}{kept if cause.kept_from_judging else ''}"
         yield ""
-        lines = [
-            *show_lines(cause.message, 600).split("\n"),
-            *_labelled(facts.exchanges_of(cause.evidence, facts.BRIEF)),
-        ]
-        lines += [f"fix: {show(cause.hint, 600)}"] if cause.hint else []
+        exchanges = facts.exchanges_of(cause.evidence, facts.BRIEF)
+        pairs = [*exchanges, ("fix", show(cause.hint, 600))]
+        lines = [*show_lines(cause.message, 600).split("\n"), *_labelled(pairs)]
         yield from (*fenced(lines), "")
 
 
 def _labelled(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{label}: {text}" if label else text for label, text in pairs]
+    return [f"{label}: {text}" if label else text for label, text in pairs if text]
 
 
 # -- failing rules -------------------------------------------------------------------------
@@ -386,8 +384,7 @@ def _sign(result: RuleResult | None) -> str:
 
 
 def _block(result: RuleResult, where: str) -> str:
-    lines = [where] if where else []
-    lines += _labelled(facts.proof_of(result, facts.BRIEF))
+    lines = _labelled([("", where), *facts.proof_of(result, facts.BRIEF)])
     title = f"**{code(result.id, 40)}** {result.severity.value} {code(result.title)}"
     return "\n".join([title, "", *fenced(lines), ""])
 

@@ -212,13 +212,10 @@ def _grouped(pairs: Iterable[tuple[str, RuleResult]]) -> list[Group]:
 
 
 def proof_of(result: RuleResult, bounds: FactBounds) -> Iterator[tuple[str, str]]:
-    """Pairs of label and text: what was demanded, what happened, what to do about it."""
-    if result.requirement:
-        first, _, _ = result.requirement.partition("\n\n")
-        whole = bounds.whole_requirement
-        yield "requires", _in_one_line(result.requirement if whole else first)
-    if result.url:
-        yield "spec", show(result.url, 500)
+    """Pairs of label and text, which may be empty: what was demanded, what happened, what to do."""
+    first, _, _ = result.requirement.partition("\n\n")
+    yield "requires", _in_one_line(result.requirement if bounds.whole_requirement else first)
+    yield "spec", show(result.url, 500)
     yield from exchanges_of(result.evidence, bounds)
     yield from exchanges_of(result.again, bounds, "retried")
     for finding in result.findings[: bounds.findings]:
@@ -226,15 +223,12 @@ def proof_of(result: RuleResult, bounds: FactBounds) -> Iterator[tuple[str, str]
     more = len(result.findings) - bounds.findings
     if more > 0:
         yield "", f"and {more} more like this"
-    told = {
-        "why": show(result.reason, LINE),
-        "needs": show(result.unlocked_by, LINE),
-        "from": origin_in_words(result),
-        "common": commonness_in_words(result.common) if result.common is not None else "",
-        "fix": _in_one_line(result.fix) if result.failed else "",
-        "repeat": show(result.repeat, COMMAND),
-    }
-    yield from ((label, text) for label, text in told.items() if text)
+    yield "why", show(result.reason, LINE)
+    yield "needs", show(result.unlocked_by, LINE)
+    yield "from", origin_in_words(result)
+    yield "common", commonness_in_words(result.common) if result.common is not None else ""
+    yield "fix", _in_one_line(result.fix) if result.failed else ""
+    yield "repeat", show(result.repeat, COMMAND)
 
 
 def _in_one_line(text: str) -> str:
@@ -245,8 +239,7 @@ def exchanges_of(
     evidence: tuple[Evidence, ...], bounds: FactBounds, sent: str = "sent"
 ) -> Iterator[tuple[str, str]]:
     for one in evidence[: bounds.exchanges]:
-        if one.sent:
-            yield sent, show(without_boilerplate(one.sent), bounds.wire)
+        yield sent, show(without_boilerplate(one.sent), bounds.wire)
         yield "received", show(one.received, bounds.wire) or "(no response)"
     more = len(evidence) - bounds.exchanges
     if more > 0:

@@ -107,10 +107,10 @@ class TextPage(Style, frozen=True):
     def labelled(
         self, pairs: Iterable[tuple[str, str]], margin: int, why: str = "red"
     ) -> Iterator[str]:
-        """`requires: The server …`; a label that repeats is not written again."""
+        """`requires: The server …`; without what is empty, and without labels that repeat."""
         paints = {"repeat": ("bold",), "spec": ("cyan",), "why": (why,), "": ("dim",)}
         previous = ""
-        for label, text in pairs:
+        for label, text in ((label, text) for label, text in pairs if text):
             shown = f"{label}:" if label and (label != previous or label in {"sent", "why"}) else ""
             previous = label
             taken = margin + _LABEL
@@ -245,9 +245,21 @@ _BOX_ROOM = 64
 def compliance_lines(report: ComplianceReport, style: Style) -> Iterator[str]:
     """The whole report, line by line."""
     page = TextPage.like(style)
-    if len(report.judgements) > 1:
-        yield from _several(report, page)
-        return
+    several = len(report.judgements) > 1
+    yield from (_several if several else _one)(report, page)
+    yield from _notes(report, page)
+    yield ""
+    for judgement in report.judgements if several else ():
+        profile = show(judgement.profile.id, facts.TITLE)
+        yield from page.prose(f"{judgement.revision}: profile {profile}", 0, "dim")
+    for judgement in report.judgements:
+        yield from _summary(judgement, page, f"{judgement.revision}: " if several else "")
+    # The last line says what the exit code says, and why.
+    colour = "red" if report.failed else "green"
+    yield from page.prose(report.verdict_in_words(), 0, colour, "bold")
+
+
+def _one(report: ComplianceReport, page: TextPage) -> Iterator[str]:
     for judgement in report.judgements:
         yield from _head(report, judgement, page)
         yield from _causes(judgement, page)
@@ -255,7 +267,7 @@ def compliance_lines(report: ComplianceReport, style: Style) -> Iterator[str]:
         if not judgement.whole_corpus:
             yield from _asked_for(judgement, page)
     if not report.judgements:
-        yield style.paint(show(report.server, facts.TITLE), "bold")
+        yield page.paint(show(report.server, facts.TITLE), "bold")
     yield from _gates(report.gates, page)
     for judgement in report.judgements:
         yield from _sections(judgement, page)
@@ -264,13 +276,8 @@ def compliance_lines(report: ComplianceReport, style: Style) -> Iterator[str]:
         if page.verbose and judgement.whole_corpus and passed:
             yield from page.heading("Passed")
             for section, results in groupby(passed, key=lambda one: one.section):
-                yield style.paint(f"  {show(section, 60)}", "cyan")
+                yield page.paint(f"  {show(section, 60)}", "cyan")
                 yield from (f"  {_short(result, page)}" for result in results)
-    yield from _notes(report, page)
-    yield ""
-    for judgement in report.judgements:
-        yield from _summary(judgement, page)
-    yield from _verdict(report, page)
 
 
 # -- the grade -----------------------------------------------------------------------------
@@ -330,9 +337,8 @@ def _causes(judgement: Judgement, page: TextPage, note: str = "") -> Iterator[st
         if cause.kept_from_judging:
             kept = f"{counted(cause.kept_from_judging, 'rule')} could not be judged"
             yield from page.prose(kept, 4, "dim")
-        pairs = [*facts.exchanges_of(cause.evidence, page.bounds)]
-        pairs += [("fix", show(cause.hint, 600))] if cause.hint else []
-        yield from page.labelled(pairs, 4)
+        exchanges = facts.exchanges_of(cause.evidence, page.bounds)
+        yield from page.labelled([*exchanges, ("fix", show(cause.hint, 600))], 4)
     yield from _and_more(len(judgement.causes) - facts.CAUSES_SHOWN)
 
 
@@ -366,8 +372,7 @@ def _rule(result: RuleResult, page: TextPage, also: str = "") -> Iterator[str]:
     first, *rest = page.wrapped(show(result.title, facts.TITLE), taken)
     yield f"  {facts.sign_of(result, page)} {name}  {keyword}  {first}"
     yield from (" " * taken + line for line in rest)
-    pairs = [*([("in", also)] if also else []), *facts.proof_of(result, page.bounds)]
-    yield from page.labelled(pairs, 4, colour)
+    yield from page.labelled([("in", also), *facts.proof_of(result, page.bounds)], 4, colour)
 
 
 def _asked_for(judgement: Judgement, page: TextPage) -> Iterator[str]:
@@ -466,7 +471,7 @@ def _notes(report: ComplianceReport, page: TextPage) -> Iterator[str]:
     yield from _and_more(len(told) - facts.NOTES_SHOWN)
 
 
-def _summary(judgement: Judgement, page: TextPage, where: str = "") -> Iterator[str]:
+def _summary(judgement: Judgement, page: TextPage, where: str) -> Iterator[str]:
     shown = [
         (f"{number} {word}", colour)
         for number, word, colour in facts.tally(judgement)
@@ -501,20 +506,6 @@ def _several(report: ComplianceReport, page: TextPage) -> Iterator[str]:
         yield from _coverage(judgement, page, f" in {judgement.revision}")
     if not page.verbose:
         yield from page.prose("--verbose shows every revision", 2, "dim")
-    yield from _notes(report, page)
-    yield ""
-    for judgement in report.judgements:
-        profile = show(judgement.profile.id, facts.TITLE)
-        yield from page.prose(f"{judgement.revision}: profile {profile}", 0, "dim")
-    for judgement in report.judgements:
-        yield from _summary(judgement, page, f"{judgement.revision}: ")
-    yield from _verdict(report, page)
-
-
-def _verdict(report: ComplianceReport, page: TextPage) -> Iterator[str]:
-    """The last line says what the exit code says, and why."""
-    colour = "red" if report.failed else "green"
-    yield from page.prose(report.verdict_in_words(), 0, colour, "bold")
 
 
 # -- How far judging has come, for the live display ----------------------------------------------
