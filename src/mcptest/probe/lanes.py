@@ -175,7 +175,8 @@ def judge_block(
     judged = () if judgement is None else (judgement,)
     notes: tuple[str, ...] = ()
     if graded is not None and graded is not judgement and graded.grade is not None:
-        notes = (f"the grade is of the whole corpus: {graded_in_words(graded.grade)}",)
+        words = graded_in_words(graded.grade.letter, graded.grade.score)
+        notes = (f"the grade is of the whole corpus: {words}",)
     return JudgedBlock(judged, tuple(gates), graded, notes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -284,21 +284,15 @@ def _verdict_lines(verdict: RuleVerdict, unit: str, style: Style) -> Iterator[st
         yield style.paint(f"      {why}", "dim")
 
 
-def _proof(finding: Finding | None, capture: str) -> Proof:
-    """A message of the client is shown as a request, one of the server as a response."""
-    excerpt = (finding.excerpt or "") if finding is not None else ""
-    if finding is not None and finding.sender == "client":
-        return Proof(request=excerpt, capture=capture)
-    return Proof(response=excerpt, capture=capture)
-
-
 def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestResult:
     said = verdict.findings[0].message if verdict.findings else verdict.reason
     counts = strict or verdict.severity is Severity.MUST
     failed = (verdict.failed and counts) or verdict.unchecked
     held = verdict.outcome is Outcome.PASS or verdict.failed
     status = Status.FAIL if failed else Status.PASS if held else Status.SKIP
-    shown = next((one for one in verdict.findings if one.excerpt), None)
+    messages = ((one.sender, one.excerpt) for one in verdict.findings if one.excerpt)
+    sender, excerpt = next(messages, ("", ""))
+    shown: dict[str, Any] = {"request" if sender == "client" else "response": excerpt}
     return TestResult(
         name=f"{session.label} {verdict.id}: {verdict.title}",
         status=status,
@@ -306,7 +300,7 @@ def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestR
         file=session.file,
         kind="protocol" if failed else "",
         failures=failed_checks(verdict.findings, verdict.id) if failed else (),
-        proof=_proof(shown, session.file) if failed else None,
+        proof=Proof(**shown, capture=session.file) if failed else None,
         revision=session.revision or "",
         note=f"{verdict.severity.value}: {said}" if verdict.failed and not failed else "",
     )

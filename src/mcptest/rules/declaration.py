@@ -229,7 +229,6 @@ RULES: dict[str, Rule] = {}
 session_rule = Rule
 """What a rule is declared with; a `partial` of it says what the rules of a family share."""
 server_rule = functools.partial(session_rule, side=Side.SERVER, sender="server")
-client_rule = functools.partial(session_rule, side=Side.CLIENT, sender="client")
 
 
 def shown_by(rule: str) -> ShownBy:

@@ -230,20 +230,18 @@ def judge_grade_delta(block: GradeDelta, now: Judgement, before: Scorecard | Non
     if now.grade is None:
         hint = "to get a grade, run the whole corpus: omit --rule and `tests:`"
         return GateResult(GATE, False, "no grade: only some rules were selected", (hint,))
+    is_now, more = graded_in_words(now.grade.letter, now.grade.score), list[str]()
     if before is None:
-        note = f"{_graded(now.grade.letter, now.grade.score)}; no scorecard to compare with yet"
+        note = f"{is_now}; no scorecard to compare with yet"
         alone = tuple(one for one in block.expect if one.target in _NEED_NO_SCORECARD)
-        if not alone:
-            return GateResult(GATE, True, note)
         judged = judge_gate(alone, _facts_alone(now.grade))
-        failures = tuple(show(one.message, 600) for one in judged.failures)
-        return GateResult(GATE, judged.passed, note, failures)
-    judged = judge_gate(block.expect, delta_facts(now.grade, before))
-    failures = tuple(show(one.message, 600) for one in judged.failures)
-    lines = (*failures, *_moves(now, now.grade, before), *_other_profile(now, before))
-    was, is_now = _graded(before.grade, before.score), _graded(now.grade.letter, now.grade.score)
-    note = f"{is_now}, unchanged" if was == is_now else f"{was} -> {is_now}"
-    return GateResult(GATE, judged.passed, note, lines)
+    else:
+        was = graded_in_words(before.grade, before.score)
+        note = f"{is_now}, unchanged" if was == is_now else f"{was} -> {is_now}"
+        judged = judge_gate(block.expect, delta_facts(now.grade, before))
+        more += (*_moves(now, now.grade, before), *_other_profile(now, before))
+    failures = (show(one.message, 600) for one in judged.failures)
+    return GateResult(GATE, judged.passed, note, (*failures, *more))
 
 
 def delta_facts(now: Grade, before: Scorecard) -> dict[str, Any]:
@@ -274,18 +272,15 @@ def _facts_alone(now: Grade) -> dict[str, Any]:
     return {**({"grade": now.letter} if now.letter else {}), "score": now.score}
 
 
-def graded_in_words(grade: Grade) -> str:
-    return _graded(grade.letter, grade.score)
-
-
-def _graded(letter: str, score: float) -> str:
+def graded_in_words(letter: str, score: float) -> str:
     return f"{show(letter, 4)} ({score:.1f})" if letter else "no letter"
 
 
 def _moves(judgement: Judgement, now: Grade, before: Scorecard) -> Iterator[str]:
     for one, was in regressed_sections(now, before):
-        here = _graded(one.grade, one.score) if one.grade else "nothing observed"
-        yield f"section {show(one.section, 60)}: {_graded(was.grade, was.score)} -> {here}"
+        there = graded_in_words(was.grade, was.score)
+        here = graded_in_words(one.grade, one.score) if one.grade else "nothing observed"
+        yield f"section {show(one.section, 60)}: {there} -> {here}"
     gone = {one.section for one in before.sections if one.grade}
     for name in sorted(gone - {one.section for one in now.sections}):
         yield f"section {show(name, 60)}: no longer applies"
@@ -323,7 +318,7 @@ def min_grade_gate(wanted: str, judgement: Judgement) -> GateResult:
         return GateResult(
             "min_grade", False, f"required {wanted}, but only some rules were selected"
         )
-    detail = f"{graded_in_words(grade)}, required {wanted}"
+    detail = f"{graded_in_words(grade.letter, grade.score)}, required {wanted}"
     passed = bool(grade.letter) and rank(grade.letter) <= rank(wanted)
     return GateResult("min_grade", passed, detail, () if passed else grade.caps)
 
@@ -340,11 +335,8 @@ def exit_code_for(
         return ExitCode.FAILED
     if not excused and any(is_bad(one, strict=strict) for one in judgements):
         return ExitCode.FAILED
-    if not gates and not judgements:
-        return ExitCode.NOTHING_MATCHED
-    if judgements and not any(one.observed for one in judgements):
-        return ExitCode.NOTHING_MATCHED
-    return ExitCode.OK
+    seen = any(one.observed for one in judgements) if judgements else gates
+    return ExitCode.OK if seen else ExitCode.NOTHING_MATCHED
 
 
 def is_bad(judgement: Judgement, *, strict: bool) -> bool:
