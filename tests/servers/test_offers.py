@@ -67,3 +67,13 @@ def test_the_problem_names_the_place(value: Any, schema: dict[str, Any], problem
     found = problem_with(value, schema, "x")
     assert found is not None
     assert found.startswith(problem)
+
+
+def test_the_demo_does_not_wait_for_long() -> None:
+    """No bound in the schema: a fuzz run would draw long waits from it, and call them hangs."""
+    (slow,) = (tool for tool in TOOLS if tool.name == "slow")
+    assert "maximum" not in slow.input["properties"]["seconds"]
+    waiting = slow.run({"seconds": 60.5}, None)  # type: ignore[arg-type]  # it asks for nothing
+    with pytest.raises(StopIteration) as ended:
+        next(waiting)
+    assert ended.value.value["isError"] is True

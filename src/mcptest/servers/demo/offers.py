@@ -407,6 +407,7 @@ def failure(words: str) -> Obj:
     return {**text(words), "isError": True}
 
 
+LONGEST_WAIT = 60
 _CONDITIONS = ("sunny", "cloudy", "rainy", "windy", "snowy")
 _DIRECTIONS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
@@ -496,6 +497,9 @@ def link(arguments: Obj, call: Call) -> Obj:
 
 def slow(arguments: Obj, call: Call) -> Body:
     seconds = arguments["seconds"]
+    # No bound of the schema: a random number that fits it would nearly always wait that long.
+    if not seconds <= LONGEST_WAIT:
+        return failure(f"The longest wait is {LONGEST_WAIT} seconds.")
     yield seconds
     return text(f"Waited {seconds} seconds.")
 
