@@ -33,7 +33,7 @@ UNMASKED = {
     "mcptest.probe.conformance.client.scenario_server": "an empty file that takes a name",
     "mcptest.commands.fleet.worker_pool": "speaks to a process of ours",
     "mcptest.commands.fleet.worker": "speaks to the process that started it, which masks it",
-    "mcptest.probe.suites.server_start": "a copy of the user's own folder, gone after the run",
+    "mcptest.transport.temporary": "a copy of the user's own folder, gone after the run",
     "mcptest.commands.watch.run": "wakes itself up",
     "mcptest.transport.lifeline": "tells a process of ours which servers are running",
     "mcptest.transport.proxy.http_proxy": "wakes itself up",

@@ -13,13 +13,13 @@ import pytest
 from mcptest.core.errors import PeerError, UsageError
 from mcptest.core.limits import parse_duration
 from mcptest.core.results import Status
-from mcptest.probe.suites.server_start import isolate_fixture
 from mcptest.probe.suites.settings import LastRun, failed_last_time
 from mcptest.session.server_spec import ServerWords, target_of
 from mcptest.suite.model import Expect, ToolBlock
 from mcptest.suite.model import Test as SuiteTest
 from mcptest.suite.reading import Place, ScalarNode, json_value
 from mcptest.transport.process import start
+from mcptest.transport.temporary import isolate_fixture
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pytest
 
 from mcptest.core.errors import UsageError
 from mcptest.probe.suites import server_start
-from mcptest.probe.suites.server_start import FixtureError, checked_fixture, isolate_fixture
-from mcptest.transport.temporary import live_folders
+from mcptest.transport.temporary import FixtureError, checked_fixture, isolate_fixture, live_folders
 
 
 @pytest.fixture(autouse=True)

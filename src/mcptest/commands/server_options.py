@@ -24,7 +24,8 @@ from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, Us
 from mcptest.core.redaction import redaction
 from mcptest.session.connection import Stopped
 from mcptest.transport.interrupt import Stop, stopping_on_signals
-from mcptest.transport.target import Target
+from mcptest.transport.target import Target, in_container
+from mcptest.transport.temporary import checked_fixture, isolate_fixture
 
 if TYPE_CHECKING:
     from mcptest.probe.live_server import Subject
@@ -81,8 +82,6 @@ def exploring(arguments: argparse.Namespace, answers: Answers | None = None) -> 
 
     Everything is taken down at the end.
     """
-    from mcptest.probe.suites.server_start import checked_fixture, isolate_fixture
-
     with (
         stopping_on_signals() as stop,
         ending_for_people(arguments, stop),
@@ -146,8 +145,6 @@ def in_docker(target: Target, image: str, fixture: Path | None) -> Target:
         return target
     if target.way != "stdio":
         raise UsageError("--docker needs a server command, not a URL")
-    from mcptest.probe.suites.server_start import in_container
-
     return in_container(target, image, str(fixture) if fixture else "")
 
 

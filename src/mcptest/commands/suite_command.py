@@ -30,7 +30,6 @@ from mcptest.core.results import RunReport
 from mcptest.core.safe_text import show
 from mcptest.probe.suites.server_start import (
     check_variables,
-    checked_fixture,
     chosen_target,
     with_a_head_start,
 )
@@ -53,7 +52,7 @@ from mcptest.suite.model import Test
 from mcptest.suite.reading import render as render_problem
 from mcptest.transport.files import claim_folder
 from mcptest.transport.interrupt import Stop, stopping_on_signals
-from mcptest.transport.temporary import live_folders
+from mcptest.transport.temporary import checked_fixture, live_folders
 
 if TYPE_CHECKING:  # what a run needs only later is imported while its first server starts
     from mcptest.commands.reporting import RunEnding

@@ -26,7 +26,7 @@ from mcptest.core.verdict import Outcome, Verdict
 from mcptest.probe.compliance.judging import Tell, judge_server, run_tests
 from mcptest.probe.compliance.site import Order
 from mcptest.probe.properties import need_hypothesis
-from mcptest.probe.suites.server_start import ServerFixture, isolate_fixture, understand
+from mcptest.probe.suites.server_start import understand
 from mcptest.probe.suites.settings import ServerChoice, Settings
 from mcptest.report.compliance.judged_results import (
     COMPLIANCE,
@@ -52,6 +52,7 @@ from mcptest.suite.reading import Place, SuiteError, SuiteProblem, SuiteSource
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import read_bounded
 from mcptest.transport.target import Target
+from mcptest.transport.temporary import ServerFixture, isolate_fixture
 
 INVARIANTS = "invariants"
 PROPERTIES = "properties"

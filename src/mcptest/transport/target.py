@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from mcptest.core.redaction import (
     inherited_secrets,
@@ -71,6 +72,16 @@ class Target(msgspec.Struct, frozen=True):
             *secrets_of_url(self.url),
             *self.referenced,
         )
+
+
+def in_container(target: Target, image: str, fixture: str) -> Target:
+    """The same server in a container of that image, if there is one."""
+    if not image:
+        return target
+    mount = ("-v", f"{fixture}:{fixture}") if fixture else ()
+    passed = tuple(word for pair in target.env.items() for word in ("-e", "=".join(pair)))
+    command = ("docker", "run", "--rm", "-i", *mount, *passed, image, *target.command)
+    return replace(target, command=command, label=f"{image}: {target.label}")
 
 
 # -P: no module of the current folder takes the place of one of ours.

@@ -1,4 +1,4 @@
-"""Temporary folders: made here, and known until they are gone, whatever ends the command.
+"""Temporary folders and the copies of fixtures in them, known until they are gone.
 
 A second Ctrl-C leaves without waiting for anyone, so it has to know every folder that exists, and
 no thread may make another one behind its back.
@@ -13,6 +13,11 @@ import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
+
+from mcptest.core.errors import UsageError
+from mcptest.core.safe_text import show, some_of
 
 live_folders: set[str] = set()
 """Folders that have to be removed yet."""
@@ -102,3 +107,116 @@ def _flatten(folder: str) -> None:
                     inside.rename(raised)
                     waiting.append(raised)
             place.rmdir()
+
+
+# -- A private copy of the fixture folder for each test, always removed --------------------------
+
+_PREFIX = "mcptest-fixture-"
+_COPIED_AT_ONCE = 1024 * 1024
+
+
+class FixtureError(UsageError):
+    """The fixture can't be copied. A test on the original would not be isolated, so it fails."""
+
+
+class ServerFixture(msgspec.Struct, frozen=True):
+    """The fixture of one server: a copy of the folder, the folder itself, or none."""
+
+    folder: str = ""
+    is_copy: bool = False
+    left_out: tuple[str, ...] = ()
+    """What could not be part of the copy."""
+
+    @property
+    def path(self) -> Path:
+        return Path(self.folder)
+
+    @property
+    def note(self) -> str:
+        """What is not in the copy, for the result."""
+        if not self.left_out:
+            return ""
+        named = [show(one, 100) for one in self.left_out]
+        return f"left out of the fixture copy: {some_of(named, 5)}"
+
+    def remove(self) -> bool:
+        """Remove the copy, whatever the server did to it; whether none is left."""
+        return not self.is_copy or remove_folder(os.path.dirname(self.folder))  # noqa: PTH120 - as a text
+
+
+def checked_fixture(path: str | None) -> str | None:
+    """The fixture folder, resolved; UsageError when it is none."""
+    if path is None:
+        return None
+    if not os.path.isdir(path):  # noqa: PTH112 - as a text
+        what = "is not a folder" if os.path.exists(path) else "does not exist"  # noqa: PTH110 - as a text
+        raise UsageError(f"--fixture {path} {what}")
+    return os.path.realpath(path)
+
+
+def isolate_fixture(source: str | Path) -> ServerFixture:
+    """Copy the folder, whose path is a real one, to a new place under the same base name."""
+    home: str | None = None
+    try:
+        home = new_folder(_PREFIX)
+        if _lies_in(home, str(source)):
+            raise OSError(f"the temporary folder {os.path.dirname(home)} is inside it")  # noqa: PTH120 - as a text
+        target = f"{home}/{os.path.basename(source) or 'fixture'}"  # noqa: PTH119 - as a text
+        return ServerFixture(target, True, tuple(_copy(str(source), target)))
+    except BaseException as error:
+        if home is not None:
+            remove_folder(home)
+        if isinstance(error, OSError | RecursionError):
+            raise FixtureError(f"can't copy the fixture {source}: {error}") from None
+        raise
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _copy(source: str, target: str, inner: str = "") -> Iterator[str]:
+    """Copy a folder; gives what was left out. `inner` is where we are below the fixture."""
+    here, there = (f"{root}/{inner}" if inner else root for root in (source, target))
+    os.mkdir(there)  # noqa: PTH102 - as a text
+    with os.scandir(here) as entries:
+        for entry in entries:
+            name = f"{inner}/{entry.name}" if inner else entry.name
+            mode = entry.stat(follow_symlinks=False).st_mode
+            if stat.S_ISDIR(mode):
+                yield from _copy(source, target, name)
+            elif stat.S_ISREG(mode):
+                _copy_file(entry.path, f"{there}/{entry.name}", stat.S_IMODE(mode))
+            elif not (stat.S_ISLNK(mode) and _copy_link(name, source, target)):
+                yield name
+    os.chmod(there, stat.S_IMODE(os.stat(here).st_mode))  # noqa: PTH101, PTH116 - as texts
+
+
+def _copy_file(source: str, target: str, mode: int) -> None:
+    """Neither side is ever a link: the fixture could be changed while it is copied."""
+    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(target, flags, stat.S_IRUSR | stat.S_IWUSR), "wb") as copy:  # noqa: PTH123 - a descriptor
+            while chunk := os.read(reading, _COPIED_AT_ONCE):
+                copy.write(chunk)
+            os.fchmod(copy.fileno(), mode)
+    finally:
+        os.close(reading)
+
+
+def _copy_link(name: str, source: str, target: str) -> bool:
+    """Make the link mean the same thing in the copy; False when it leads out of the fixture."""
+    link = f"{source}/{name}"
+    text = os.readlink(link)  # noqa: PTH115 - the text, as it is
+    # Where it leads in the end: neither a loop nor a missing target is an error here.
+    real = os.path.realpath(link)
+    if not _lies_in(real, source):
+        return False
+    # Whether its text passes by the outside of the fixture, so many folders above it.
+    steps = (-1 if part == ".." else part not in ("", ".") for part in text.split("/"))
+    depths = itertools.accumulate(steps, initial=name.count("/"))
+    if text.startswith("/") or min(depths) < 0:
+        text = os.path.relpath(real, os.path.dirname(link))  # noqa: PTH120 - as a text
+    os.symlink(text, f"{target}/{name}")  # noqa: PTH211 - as texts
+    return True

@@ -18,8 +18,6 @@ from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision, parse_revision
 from mcptest.core.safe_text import show
 from mcptest.probe.suites.server_start import (
-    FixtureError,
-    ServerFixture,
     Understood,
     prepare_ground,
     understand,
@@ -34,6 +32,7 @@ from mcptest.suite.model import ClientCapabilities, SamplingBlock, SamplingMock,
 from mcptest.suite.templates import fill_json
 from mcptest.transport.process import ServerProcess
 from mcptest.transport.target import Target, reach_of, transport_for
+from mcptest.transport.temporary import FixtureError, ServerFixture
 
 if TYPE_CHECKING:
     from mcptest.transport.base import Sink, Transport

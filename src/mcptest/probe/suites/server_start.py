@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -18,15 +17,15 @@ from msgspec.structs import replace
 
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.limits import Deadline
-from mcptest.core.safe_text import show, some_of
+from mcptest.core.safe_text import show
 from mcptest.probe.suites.settings import Numbered, RunOptions, ServerChoice, Settings, skip_reason
 from mcptest.session.server_spec import ServerWords, target_of
 from mcptest.suite.model import ServerSpec, Test, TrajectoryBlock
 from mcptest.suite.reading import Place, SuiteError, SuiteProblem
 from mcptest.suite.templates import fill, fill_server, resolve, variables_of
 from mcptest.transport.process import ServerProcess
-from mcptest.transport.target import DEMO, Target
-from mcptest.transport.temporary import new_folder, remove_folder
+from mcptest.transport.target import DEMO, Target, in_container
+from mcptest.transport.temporary import ServerFixture, isolate_fixture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,16 +52,6 @@ def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
     clean_env = choice.clean_env or spec.clean_env
     target = replace(target, env=env, cwd=cwd, clean_env=clean_env)
     return in_container(target, spec.docker or choice.docker, fixture)
-
-
-def in_container(target: Target, image: str, fixture: str) -> Target:
-    """The same server in a container of that image, if there is one."""
-    if not image:
-        return target
-    mount = ("-v", f"{fixture}:{fixture}") if fixture else ()
-    passed = tuple(word for pair in target.env.items() for word in ("-e", "=".join(pair)))
-    command = ("docker", "run", "--rm", "-i", *mount, *passed, image, *target.command)
-    return replace(target, command=command, label=f"{image}: {target.label}")
 
 
 def check_variables(specs: Iterable[ServerSpec | None], choice: ServerChoice) -> None:
@@ -122,119 +111,6 @@ def is_demo(spec: ServerSpec, choice: ServerChoice) -> bool:
         return True
     name = spec.command.replace("\\", "/").rpartition("/")[2]
     return name.removesuffix(".exe") == "mcptest" and spec.args == ("serve", "demo")
-
-
-# -- A private copy of the fixture folder for each test, always removed --------------------------
-
-_PREFIX = "mcptest-fixture-"
-_COPIED_AT_ONCE = 1024 * 1024
-
-
-class FixtureError(UsageError):
-    """The fixture can't be copied. A test on the original would not be isolated, so it fails."""
-
-
-class ServerFixture(msgspec.Struct, frozen=True):
-    """The fixture of one server: a copy of the folder, the folder itself, or none."""
-
-    folder: str = ""
-    is_copy: bool = False
-    left_out: tuple[str, ...] = ()
-    """What could not be part of the copy."""
-
-    @property
-    def path(self) -> Path:
-        return Path(self.folder)
-
-    @property
-    def note(self) -> str:
-        """What is not in the copy, for the result."""
-        if not self.left_out:
-            return ""
-        named = [show(one, 100) for one in self.left_out]
-        return f"left out of the fixture copy: {some_of(named, 5)}"
-
-    def remove(self) -> bool:
-        """Remove the copy, whatever the server did to it; whether none is left."""
-        return not self.is_copy or remove_folder(os.path.dirname(self.folder))  # noqa: PTH120 - as a text
-
-
-def checked_fixture(path: str | None) -> str | None:
-    """The fixture folder, resolved; UsageError when it is none."""
-    if path is None:
-        return None
-    if not os.path.isdir(path):  # noqa: PTH112 - as a text
-        what = "is not a folder" if os.path.exists(path) else "does not exist"  # noqa: PTH110 - as a text
-        raise UsageError(f"--fixture {path} {what}")
-    return os.path.realpath(path)
-
-
-def isolate_fixture(source: str | Path) -> ServerFixture:
-    """Copy the folder, whose path is a real one, to a new place under the same base name."""
-    home: str | None = None
-    try:
-        home = new_folder(_PREFIX)
-        if _lies_in(home, str(source)):
-            raise OSError(f"the temporary folder {os.path.dirname(home)} is inside it")  # noqa: PTH120 - as a text
-        target = f"{home}/{os.path.basename(source) or 'fixture'}"  # noqa: PTH119 - as a text
-        return ServerFixture(target, True, tuple(_copy(str(source), target)))
-    except BaseException as error:
-        if home is not None:
-            remove_folder(home)
-        if isinstance(error, OSError | RecursionError):
-            raise FixtureError(f"can't copy the fixture {source}: {error}") from None
-        raise
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def _copy(source: str, target: str, inner: str = "") -> Iterator[str]:
-    """Copy a folder; gives what was left out. `inner` is where we are below the fixture."""
-    here, there = (f"{root}/{inner}" if inner else root for root in (source, target))
-    os.mkdir(there)  # noqa: PTH102 - as a text
-    with os.scandir(here) as entries:
-        for entry in entries:
-            name = f"{inner}/{entry.name}" if inner else entry.name
-            mode = entry.stat(follow_symlinks=False).st_mode
-            if stat.S_ISDIR(mode):
-                yield from _copy(source, target, name)
-            elif stat.S_ISREG(mode):
-                _copy_file(entry.path, f"{there}/{entry.name}", stat.S_IMODE(mode))
-            elif not (stat.S_ISLNK(mode) and _copy_link(name, source, target)):
-                yield name
-    os.chmod(there, stat.S_IMODE(os.stat(here).st_mode))  # noqa: PTH101, PTH116 - as texts
-
-
-def _copy_file(source: str, target: str, mode: int) -> None:
-    """Neither side is ever a link: the fixture could be changed while it is copied."""
-    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with open(os.open(target, flags, stat.S_IRUSR | stat.S_IWUSR), "wb") as copy:  # noqa: PTH123 - a descriptor
-            while chunk := os.read(reading, _COPIED_AT_ONCE):
-                copy.write(chunk)
-            os.fchmod(copy.fileno(), mode)
-    finally:
-        os.close(reading)
-
-
-def _copy_link(name: str, source: str, target: str) -> bool:
-    """Make the link mean the same thing in the copy; False when it leads out of the fixture."""
-    link = f"{source}/{name}"
-    text = os.readlink(link)  # noqa: PTH115 - the text, as it is
-    # Where it leads in the end: neither a loop nor a missing target is an error here.
-    real = os.path.realpath(link)
-    if not _lies_in(real, source):
-        return False
-    # Whether its text passes by the outside of the fixture, so many folders above it.
-    steps = (-1 if part == ".." else part not in ("", ".") for part in text.split("/"))
-    depths = itertools.accumulate(steps, initial=name.count("/"))
-    if text.startswith("/") or min(depths) < 0:
-        text = os.path.relpath(real, os.path.dirname(link))  # noqa: PTH120 - as a text
-    os.symlink(text, f"{target}/{name}")  # noqa: PTH211 - as texts
-    return True
 
 
 # -- What the server of a test needs before it is started ----------------------------------------
