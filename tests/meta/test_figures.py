@@ -12,10 +12,10 @@ from collections import Counter
 from tests.meta.source_tree import Module, modules
 
 FILES = 384
-LINES = 89_740
+LINES = 89_765
 CLASS_NAMES_TWICE = 1
 FILE_NAMES_TWICE = 3
-IMPORTS_IN_FUNCTIONS = 156
+IMPORTS_IN_FUNCTIONS = 162
 SHARED_NAMES = {"cli.py", "run.py", "view.py", "__init__.py"}
 """What each command has under the same name, so that one knows where to look."""
 

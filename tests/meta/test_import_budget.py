@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 HEAVY = {"asyncio", "h11", "jsonschema_rs", "ssl", "re2", "yaml", "pydantic", "hypothesis"}
 
 # What the interpreter of this very environment loads by itself does not count.
@@ -94,6 +95,62 @@ def test_the_first_server_is_started_before_what_talks_to_it_is_imported(
     for later in ("session.client", "wire", "schema", "report", "rules"):
         assert not {name for name in ours if name.startswith(f"mcptest.{later}")}
     assert len(ours) <= 54
+
+
+# The files of ours in which something is called while a command runs, not while it is imported.
+COUNT_THE_FILES = """
+import json, os, sys, threading
+files = {}
+def note(frame, event, argument):
+    code = frame.f_code
+    if event != "call" or "/src/mcptest/" not in code.co_filename:
+        return
+    if code.co_filename not in files or not files[code.co_filename]:
+        while frame is not None and not is_imported(frame.f_code):
+            frame = frame.f_back
+        files[code.co_filename] = frame is None
+def is_imported(code):
+    return code.co_name == "<module>" and "/src/mcptest/" in code.co_filename
+from mcptest.__main__ import main
+sys.argv = ["mcptest", *sys.argv[1:]]
+threading.setprofile(note)
+sys.setprofile(note)
+try:
+    code = main()
+finally:
+    sys.setprofile(None)
+called = [name for name, is_called in files.items() if is_called]
+loaded = [module for name, module in sys.modules.items() if name.startswith("mcptest.")]
+imported = [one.__file__ for one in loaded if not one.__file__.endswith("__init__.py")]
+sys.stderr.write("\\n" + json.dumps([code, called, imported]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "most_called", "most_imported"),
+    [
+        (("run", "examples/quickstart.yaml", "--server", "demo"), 61, 74),
+        (("compliance", "run", "--server", "demo"), 110, 162),
+    ],
+)
+def test_a_command_passes_through_few_files(
+    tmp_path: Path, argv: tuple[str, ...], most_called: int, most_imported: int
+) -> None:
+    """Who follows a run from file to file has to be able to keep them in mind."""
+    words = [str(ROOT / word) if word.startswith("examples/") else word for word in argv]
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT_THE_FILES, *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    code, called, imported = json.loads(done.stderr.splitlines()[-1])
+    assert code == 0, done.stdout
+    assert any(name.endswith("session/client.py") for name in called)
+    assert len(called) <= most_called, sorted(called)
+    assert len(imported) <= most_imported, sorted(imported)
 
 
 def test_the_version_costs_two_modules() -> None:

@@ -19,15 +19,15 @@ from mcptest.commands.options import is_for_a_program
 from mcptest.core.errors import ExitCode, McptestError
 from mcptest.core.results import Demand, RunReport, Shard, Suggestion
 from mcptest.core.safe_text import show
-from mcptest.report.baseline import Baseline, saved_baseline, with_regressions
-from mcptest.report.head import AnyReport, Report, code_of, stamped
 from mcptest.report.run_results import in_short, mcp_assert_json, render, render_suggestions
-from mcptest.report.starter_files import PlacedFile, placed_lines
 from mcptest.report.terminal import Style, columns, say, say_json
 from mcptest.report.write import FORMS, append_to_step_summary, rendered, write_all
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # most runs of suites are not written to a file
     from mcptest.commands.suite_command import WantedRun
+    from mcptest.report.baseline import Baseline
+    from mcptest.report.head import AnyReport, Report
+    from mcptest.report.starter_files import PlacedFile
 
 # -- the page ------------------------------------------------------------------------------------
 
@@ -153,6 +153,8 @@ def conclude(
     what else could not be written; `shown` are further words for the text, where options of the
     command change it.
     """
+    from mcptest.report.head import stamped
+
     report = stamped(report)
     page = page or partial(_as_html, arguments, report)
     unwritten = [*lost, *write_files(arguments, report, page)]
@@ -185,12 +187,16 @@ def write_files(
 
     `arguments.written` has the others.
     """
+    arguments.written = []
+    paths = {name: getattr(arguments, name, None) for name in FORMS}
+    if not any(paths.values()):
+        return []
+    from mcptest.report.head import stamped
+
     report = stamped(report)
     files = {name: partial(rendered, name, report) for name in FORMS}
     made = files | ({"html": page} if page is not None else {})
-    arguments.written = []
-    wanted = ((getattr(arguments, name, None), made[name]) for name in FORMS)
-    return write_all(wanted, arguments.written)
+    return write_all(((path, made[name]) for name, path in paths.items()), arguments.written)
 
 
 def _say_text(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:
@@ -220,6 +226,8 @@ def saved_into(
     folder: Path, write: Callable[[], Iterable[PlacedFile]], needs: Sequence[str] = ()
 ) -> Saved:
     """Write tests into a folder. That it can't be done costs nobody the report."""
+    from mcptest.report.starter_files import placed_lines
+
     try:
         return Saved(tuple(placed_lines(write(), str(folder), needs)))
     except McptestError as error:
@@ -263,12 +271,19 @@ def conclude_run(
         suggested += find_positions(run.tests, report, run.settings, run.stop.is_set)
     chosen = arguments.pattern or arguments.tag or arguments.shard or arguments.last_failed
     partial = bool(chosen or arguments.fail_fast)  # what is missing is not stale
-    report = with_regressions(in_shard(arguments, report), baseline, partial=partial)
+    report = in_shard(arguments, report)
+    if baseline is not None:
+        from mcptest.report.baseline import with_regressions
+
+        report = with_regressions(report, baseline, partial=partial)
     unwritten = write_files(arguments, report)
     kept = arguments.save_baseline
-    amends = kept if partial or report.interrupted else None
-    saved = [(kept, lambda: saved_baseline(report, baseline, amends))]
-    unwritten += write_all(saved, arguments.written)
+    if kept is not None:
+        from mcptest.report.baseline import saved_baseline
+
+        amends = kept if partial or report.interrupted else None
+        saved = [(kept, lambda: saved_baseline(report, baseline, amends))]
+        unwritten += write_all(saved, arguments.written)
     unwritten += ending.also_write(report)
     say_unwritten(unwritten)
     report = replace(report, notes=(*report.notes, *unwritten))
@@ -298,6 +313,8 @@ def _say_run(
     if arguments.json:
         sys.stdout.buffer.write(mcp_assert_json(report))
     elif arguments.format != "text":
+        from mcptest.report.head import code_of
+
         seen = bool(report.passed or report.failed)
         code = code_of(seen, failed=failed, interrupted=report.interrupted)
         say_json(sys.stdout, rendered(arguments.format, report, code=code))

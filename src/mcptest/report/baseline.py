@@ -91,12 +91,8 @@ def compare(report: RunReport, baseline: Baseline, *, partial: bool = False) -> 
     return Comparison(tuple(regressions), tuple(stale))
 
 
-def with_regressions(
-    report: RunReport, baseline: Baseline | None, *, partial: bool = False
-) -> RunReport:
+def with_regressions(report: RunReport, baseline: Baseline, *, partial: bool = False) -> RunReport:
     """The run, with what became worse since and what there is to say of the baseline."""
-    if baseline is None:
-        return report
     found = compare(report, baseline, partial=partial)
     return replace(report, regressions=found.regressions, notes=(*report.notes, *notes_of(found)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,8 +13,10 @@ from mcptest.core.errors import ExitCode, McptestError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.core.results import RunReport
 from mcptest.report.codec import as_json
-from mcptest.report.head import AnyReport, Report, RunView
 from mcptest.transport.files import is_special, open_special, replace_file, write_whole
+
+if TYPE_CHECKING:
+    from mcptest.report.head import AnyReport
 
 _JSON = ("json", "json_file", "coverage_json")
 FORMS = (*_JSON[1:], "junit", "markdown", "badge", "html", "sarif", "code_quality", "tap")
@@ -36,6 +39,7 @@ def rendered(
     if name in _JSON:
         return as_json(report)
     from mcptest.report import agent, junit, sarif, tap  # most runs want none of them
+    from mcptest.report.head import Report, RunView
 
     view = report if isinstance(report, Report) else RunView(report)
     if name in ("markdown", "md"):

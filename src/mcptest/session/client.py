@@ -23,7 +23,7 @@ from mcptest.session.connection import Connection, Params, Pending
 from mcptest.session.lifecycle import HandshakeLifecycle, Lifecycle, ServerFacts, StatelessLifecycle
 from mcptest.session.meeting import Manner, Meeting, Met
 from mcptest.session.pages import LIST_MEMBERS, EndlessPages, distinct, walk_pages
-from mcptest.transport.base import Sink, Transport, is_clogged
+from mcptest.transport.base import Sink, Transport, http_streams, is_clogged
 from mcptest.wire.envelope import Faults, faults_of_answer
 from mcptest.wire.mcp_headers import has_annotations
 
@@ -351,7 +351,8 @@ class Client:
 
         def ask(params: Params) -> Reply:
             reply = self.request(method, params, deadline)
-            self._header_schemas.learn(method, reply.result)
+            if http_streams(self.connection.transport) is not None:
+                self._header_schemas.learn(method, reply.result)
             return reply
 
         return walk_pages(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from mcptest.commands.options import add_options_of_run
-from mcptest.commands.suite_command import run_suites
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -13,4 +12,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from mcptest.commands.suite_command import run_suites  # --help needs nothing of it
+
     return run_suites(arguments)
