@@ -18,6 +18,7 @@ from mcptest.core import limits
 from mcptest.core.redaction import redaction
 from tests.html.browser import CHROMIUM
 from tests.support.scripted import VirtualTime
+from tests.support.workers import pytest_cmdline_main, pytest_runtestloop  # noqa: F401 - hooks
 
 # Tests of commands start our programs thousands of times. Where nothing compiled may be kept, as in
 # many containers, each of them would compile all of mcptest again.
@@ -56,18 +57,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
     virtual = VirtualTime()
     monkeypatch.setattr(limits, "time", virtual)
     return virtual
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Four for each processor and two more: a test mostly waits for a process to speak or to end.
-
-    Three left two processors idle for a fifth of the time. Each worker takes 0.4 GB of memory, and
-    5 s of a processor before its first test. Tests of single rooms compute and hardly wait: with
-    `-n logical` there are two for each processor.
-    """
-    processors = os.cpu_count() or 1
-    return 2 * processors if config.option.numprocesses == "logical" else 4 * processors + 2
 
 
 def pytest_configure() -> None:

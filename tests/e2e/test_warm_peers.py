@@ -95,7 +95,7 @@ def test_the_warm_process_is_shared_and_ends_with_the_last_who_uses_it(tmp_path:
         "print(warm_peer('program')[4], flush=True)\n"
         "input()"
     )
-    env = {**os.environ, "TMPDIR": str(tmp_path), "PYTEST_XDIST_TESTRUNUID": "shared"}
+    env = {**os.environ, "TMPDIR": str(tmp_path), "MCPTEST_TESTS_RUN": "shared"}
     path = tmp_path / "mcptest-peers-shared" / "socket"
     with contextlib.ExitStack() as opened:
         users = []

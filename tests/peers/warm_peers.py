@@ -63,7 +63,7 @@ def warm_peer(*command: str) -> tuple[str, ...]:
 @cache
 def _warm_process() -> str:
     """Where it listens. All workers of a run share one, which ends when the last of them has."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or os.urandom(16).hex()
+    run = os.environ.get("MCPTEST_TESTS_RUN") or os.urandom(16).hex()
     folder = Path(tempfile.gettempdir(), f"mcptest-peers-{run}")
     workers = folder / "workers"
     with _locked(folder):
