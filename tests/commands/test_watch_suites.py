@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.commands.watch import watch_loop as warm_suites
+from mcptest.commands.watch import run as warm_suites
 from mcptest.commands.watch.file_events import fixture_place, source_place
 from mcptest.commands.watch.run import Sources, WarmSuites, Wish, affected, uses_fixture
 from mcptest.probe.suites.settings import ServerChoice, identity

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.commands.watch import watch_loop as watching
+from mcptest.commands.watch import run as watching
 from mcptest.commands.watch.file_events import source_place
 from mcptest.commands.watch.run import (
     Sources,
