@@ -277,18 +277,21 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         steps += [step for health, step in _STEPS.items() if health in healths]
         if any(item.findings for item in self.items):
             steps.append("Findings: correct the tool, or its annotations and output schema.")
-        unsafe = [one for one in self.tools if not one.tested and one.detail != ONLY_AS_TASK]
-        if unsafe:
-            steps.append(
-                f"Skipped: {counted(len(unsafe), 'tool')} not marked readOnlyHint. Call them "
-                "with --allow-writes. --docker IMAGE or --fixture DIR protects your data."
-            )
+        steps += unsafe_step("Call", (one.detail for one in self.tools if not one.tested))
         if self.tested:
             steps.append("Write a starter test for each item: --output DIR.")
         return steps
 
     def as_run(self) -> RunReport:
         return self.run_of((*self.unread_results(), *map(_result, self.items)))
+
+
+def unsafe_step(verb: str, reasons: Iterable[str]) -> Iterator[str]:
+    """What to do about tools that were skipped since nothing says that they only read."""
+    number = sum(reason != ONLY_AS_TASK for reason in reasons)
+    if number:
+        told = f"Skipped: {counted(number, 'tool')} not marked readOnlyHint. {verb} them with "
+        yield f"{told}--allow-writes. --docker IMAGE or --fixture DIR protects your data."
 
 
 def _share(items: Iterable[AuditItem], good: str, *, lost: int = 0) -> int | None:

@@ -144,14 +144,17 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
         bad = [one for one in scored if self.fails(one)]
         warned = sum(one.warned and not self.fails(one) for one in scored)
         unseen = sum(not one.failed and not one.observed for one in scored)
-        known = [one for one in bad if self._is_expected(one)]
+        known = 0
+        if self.compared is not None:
+            new = self.compared.new
+            known = sum(not any(_is_about(name, one.scenario) for name in new) for one in bad)
         by_warnings = sum(not one.failed for one in bad)
         because = f" ({by_warnings} for warnings, see --no-fail-on-warning)" if by_warnings else ""
         stale = len(self.compared.stale) if self.compared is not None else 0
         told = {
             "passed with warnings": warned,
-            f"failed{because}": len(bad) - len(known),
-            "failed as expected": len(known),
+            f"failed{because}": len(bad) - known,
+            "failed as expected": known,
             "not testable": unseen,
         }
         parts = [f"{len(scored) - len(bad) - warned - unseen} passed"]
@@ -164,11 +167,6 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
         tally = _tally(check for one in scored for check in one.checks) or "none"
         text += f" in {duration(round(self.duration_ms))} (checks: {tally})"
         return f"interrupted: {text}" if self.interrupted else text
-
-    def _is_expected(self, result: ScenarioResult) -> bool:
-        if self.compared is None:
-            return False
-        return not any(_is_about(name, result.scenario) for name in self.compared.new)
 
     def markdown_lines(self) -> Iterator[str]:
         yield from (f"## Conformance: {code(self.subject)}", "", self.in_words(), "")
@@ -445,7 +443,6 @@ def _excuse_of_all(result: ScenarioResult, report: ConformanceReport) -> str:
 
 
 def _excuse(scenario: str, check: str, report: ConformanceReport) -> str:
-    if report.compared is None:
-        return ""
-    listed = {*report.compared.expected, *report.compared.tolerated}
+    compared = report.compared or Compared()
+    listed = {*compared.expected, *compared.tolerated}
     return _LISTED if {scenario, f"{scenario}:{check}"} & listed else ""

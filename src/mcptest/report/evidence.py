@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from mcptest.core.results import FailedCheck, TestResult
+from mcptest.core.results import FailedCheck, Proof, TestResult
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.report.terminal import counted
@@ -147,9 +147,7 @@ def proof_lines(result: TestResult, bounds: Bounds) -> Iterator[tuple[str, str]]
     """Pairs of label and text. Several lines of one kind come as several pairs."""
     if result.file:
         yield "where", show(f"{result.file}:{result.line}" if result.line else result.file, 500)
-    proof = result.proof
-    if proof is None:
-        return
+    proof = result.proof or Proof()
     if proof.request:
         yield "request", show(without_boilerplate(proof.request), bounds.wire)
     if proof.request or proof.response:

@@ -140,9 +140,8 @@ class FleetReport(Report, frozen=True, kw_only=True, tag="mcptest.fleet/1"):
 
     def in_words(self) -> str:
         counts = [f"{n} {outcome.value}" for outcome in ServerOutcome if (n := self.count(outcome))]
-        judged = (
-            f"{counted(len(self.servers), 'server')}: {', '.join(counts) or 'nothing to judge'}"
-        )
+        judged = f"{counted(len(self.servers), 'server')}: "
+        judged += ", ".join(counts) or "nothing to judge"
         hazards = f", {counted(len(self.hazards), 'hazard')} between them" if self.hazards else ""
         early = "interrupted, " if self.interrupted else ""
         return f"{early}{judged}{hazards} in {duration(self.duration_ms)}"
@@ -298,9 +297,7 @@ _KEPT = {
 
 def _of_server(server: FleetServer, report: FleetReport) -> Iterator[ReportedProblem]:
     name = show(server.name, NAME)
-    kept = _KEPT.get(server.outcome)
-    if server.is_cut_short:
-        kept = _KEPT[ServerOutcome.NOT_JUDGED]
+    kept = _KEPT.get(ServerOutcome.NOT_JUDGED if server.is_cut_short else server.outcome)
     if kept is not None:
         hint = f"\n{show(server.hint, 600)}" if server.hint else ""
         said = f"{name}: {show(server.reason, 600)}{hint}"

@@ -24,7 +24,7 @@ from mcptest.core.results import (
 )
 from mcptest.core.safe_text import show
 from mcptest.report import markdown, terminal
-from mcptest.report.audit import ONLY_AS_TASK
+from mcptest.report.audit import unsafe_step
 from mcptest.report.head import ReportHead
 from mcptest.report.terminal import Style, TextRow, counted, fact_lines, remark_lines, row_lines
 
@@ -224,13 +224,7 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
         steps = [step for verdict, step in _STEPS.items() if verdict in found]
         if found:
             steps.append("Save each failure as a regression test: --output DIR.")
-        unsafe = [tool for tool in self.skipped if tool.reason != ONLY_AS_TASK]
-        if unsafe:
-            steps.append(
-                f"Skipped: {counted(len(unsafe), 'tool')} not marked readOnlyHint. Fuzz them "
-                "with --allow-writes. --docker IMAGE or --fixture DIR protects your data."
-            )
-        return steps
+        return [*steps, *unsafe_step("Fuzz", (tool.reason for tool in self.skipped))]
 
     def as_run(self) -> RunReport:
         results = self.unread_results()

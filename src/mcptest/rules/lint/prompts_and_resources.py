@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
 from mcptest.rules.lint.surface import Item, Surface, text_of
@@ -51,17 +51,14 @@ def duplicates(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
 
     Give each prompt a unique name, and each resource and template a unique URI.
     """
-    yield from _twice("prompt", surface.prompts, "prompts have this name", "name")
-    yield from _twice("resource", surface.resources, "resources have this URI", "uri")
-    yield from _twice(
-        "template", surface.templates, "templates have this URI template", "uriTemplate"
-    )
-
-
-def _twice(kind: str, items: Sequence[Item], what: str, field: str) -> Iterator[Remark]:
-    for name, count in Counter(item.name for item in items).items():
-        if count > 1:
-            yield Remark(f"{count} {what}", field, item=name, kind=kind)
+    for kind, what, field in (
+        ("prompt", "prompts have this name", "name"),
+        ("resource", "resources have this URI", "uri"),
+        ("template", "templates have this URI template", "uriTemplate"),
+    ):
+        for name, count in Counter(item.name for item in surface.by_kind[kind]).items():
+            if count > 1:
+                yield Remark(f"{count} {what}", field, item=name, kind=kind)
 
 
 @lint_rule("L241", "resource without name or description", LintSeverity.NOTE, "resource")
