@@ -49,7 +49,7 @@ def test_a_load_that_fails_is_tried_again() -> None:
 
 RACE = """
 import sys, threading
-from mcptest.schema.shapes.table import message_table
+from mcptest.schema.message_shapes import message_table
 from mcptest.rules.corpus.probes import all_probes
 from mcptest.rules.known_sdks import known_sdks
 from mcptest.rules.migration import migration_items

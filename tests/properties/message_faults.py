@@ -8,7 +8,7 @@ from typing import Any
 from mcptest.core.message import ABSENT, Flaw, Kind, json_type
 from mcptest.core.revision import STATELESS_REVISIONS, Era, Revision
 from mcptest.rules.protocol import META_PREFIX
-from mcptest.schema.shapes.checker import problems_if_known
+from mcptest.schema.message_shapes import shape_problems
 from mcptest.wire.envelope import decode, envelope_problems
 from mcptest.wire.json_text import duplicate_keys
 
@@ -46,7 +46,7 @@ def _of_message(value: Any, revision: Revision) -> Iterator[str]:
     if "method" in value:
         yield from _of_call(value, revision)
     elif "error" in value:
-        shape = problems_if_known(value, Kind.ERROR, "client", revision)
+        shape = shape_problems(value, Kind.ERROR, "client", revision)
         yield from (f"{one.pointer}: {one.expected}, not {one.actual}" for one in shape or ())
     elif not isinstance(value["result"], dict):
         yield f"the result is {json_type(value['result'])}, not an object"
@@ -54,7 +54,7 @@ def _of_message(value: Any, revision: Revision) -> Iterator[str]:
 
 def _of_call(value: dict[str, Any], revision: Revision) -> Iterator[str]:
     kind = Kind.REQUEST if "id" in value else Kind.NOTIFICATION
-    shape = problems_if_known(value, kind, "client", revision)
+    shape = shape_problems(value, kind, "client", revision)
     if shape is None:
         yield f"a client of {revision} sends no {kind.value} {value['method']!r}"
         return

@@ -10,8 +10,7 @@ import pytest
 
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision
-from mcptest.schema.shapes.checker import fit_of, problems_if_known
-from mcptest.schema.shapes.table import (
+from mcptest.schema.message_shapes import (
     AnyShape,
     ArrayOf,
     ByMember,
@@ -20,7 +19,9 @@ from mcptest.schema.shapes.table import (
     OneOrMany,
     Shape,
     Tagged,
+    fit_of,
     message_table,
+    shape_problems,
 )
 from tests.support.official_schema import FOLDER, RESULT_NAMES
 
@@ -83,16 +84,16 @@ def problems_of(name: str, value: Any) -> list[Any]:
     if name in ASKED:
         return fit_of(TABLE.type("InputRequest"), NEWEST)(value) or []
     if name.endswith("Notification"):
-        return problems_if_known(value, Kind.NOTIFICATION, "server", NEWEST) or []
+        return shape_problems(value, Kind.NOTIFICATION, "server", NEWEST) or []
     if name.endswith("Request"):
-        return problems_if_known(value, Kind.REQUEST, "client", NEWEST) or []
+        return shape_problems(value, Kind.REQUEST, "client", NEWEST) or []
     if name.endswith("Error"):
         message = value if "error" in value else {"error": value}
-        return problems_if_known(message, Kind.ERROR, "server", NEWEST) or []
+        return shape_problems(message, Kind.ERROR, "server", NEWEST) or []
     result = METHODS.get(name.removesuffix("Response"))
     if result is not None and name not in ANSWERED:
         message = value if name.endswith("Response") else {"result": value}
-        return problems_if_known(message, Kind.RESULT, "server", NEWEST, result) or []
+        return shape_problems(message, Kind.RESULT, "server", NEWEST, result) or []
     shape = NAMED_OTHERWISE.get(name) or named_shapes()[name]
     return fit_of(shape, NEWEST)(value) or []
 

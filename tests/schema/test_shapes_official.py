@@ -15,8 +15,7 @@ import pytest
 
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision
-from mcptest.schema.shapes.checker import problems_if_known
-from mcptest.schema.shapes.table import message_table
+from mcptest.schema.message_shapes import message_table, shape_problems
 from tests.support.official_schema import (
     DATED,
     ERROR_NAMES,
@@ -49,7 +48,7 @@ FULL_ONES = 20
 
 
 def our_verdict(sort: Sort, revision: Revision, message: Any) -> bool:
-    return not problems_if_known(message, sort.kind, sort.sender, revision, sort.method or None)
+    return not shape_problems(message, sort.kind, sort.sender, revision, sort.method or None)
 
 
 def without_task(schema: Any) -> Any:

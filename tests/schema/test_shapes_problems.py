@@ -11,20 +11,28 @@ import pytest
 
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision, Window
-from mcptest.schema.shapes import table
-from mcptest.schema.shapes.checker import MOST_PROBLEMS, ShapeProblem, fit_of, problems_if_known
-from mcptest.schema.shapes.table import Obj, Plain, ShapeField, read_tables
+from mcptest.schema import message_shapes
+from mcptest.schema.message_shapes import (
+    MOST_PROBLEMS,
+    Obj,
+    Plain,
+    ShapeField,
+    ShapeProblem,
+    fit_of,
+    read_tables,
+    shape_problems,
+)
 
 A, B, C, D, E, DRAFT = Revision
 
 
-def shape_problems(*said: Any) -> list[ShapeProblem]:
-    return problems_if_known(*said) or []
+def problems_of(*said: Any) -> list[ShapeProblem]:
+    return shape_problems(*said) or []
 
 
 def of_result(method: str, result: Any, revision: Revision = D) -> list[tuple[str, str, str]]:
     message = {"jsonrpc": "2.0", "id": 1, "result": result}
-    found = shape_problems(message, Kind.RESULT, "server", revision, method)
+    found = problems_of(message, Kind.RESULT, "server", revision, method)
     return [(one.pointer, one.expected, one.actual) for one in found]
 
 
@@ -36,7 +44,7 @@ def of_params(
     method: str, params: Any, revision: Revision = D, sender: str = "client"
 ) -> list[tuple[str, str, str]]:
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    found = shape_problems(message, Kind.REQUEST, sender, revision)
+    found = problems_of(message, Kind.REQUEST, sender, revision)
     return [(one.pointer, one.expected, one.actual) for one in found]
 
 
@@ -135,10 +143,10 @@ def test_structured_content_was_an_object_and_became_anything() -> None:
 def test_a_cancellation_may_leave_out_the_id_in_one_revision_only() -> None:
     message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}}
     for revision in (A, B, C, E):
-        [problem] = shape_problems(message, Kind.NOTIFICATION, "client", revision)
+        [problem] = problems_of(message, Kind.NOTIFICATION, "client", revision)
         assert problem.pointer == "/params/requestId"
         assert (problem.expected, problem.actual) == ("a string or an integer", "absent")
-    assert shape_problems(message, Kind.NOTIFICATION, "client", D) == []
+    assert problems_of(message, Kind.NOTIFICATION, "client", D) == []
 
 
 def test_the_draft_has_the_shapes_of_the_newest_revision() -> None:
@@ -179,9 +187,9 @@ def test_a_task_may_stand_for_a_result() -> None:
 
 def test_an_error_is_judged_by_its_code() -> None:
     message = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32022, "message": "m", "data": {}}}
-    found = [one.pointer for one in shape_problems(message, Kind.ERROR, "server", E)]
+    found = [one.pointer for one in problems_of(message, Kind.ERROR, "server", E)]
     assert found == ["/error/data/supported", "/error/data/requested"]
-    assert shape_problems(message, Kind.ERROR, "server", D) == []
+    assert problems_of(message, Kind.ERROR, "server", D) == []
 
 
 @pytest.mark.parametrize(
@@ -197,7 +205,7 @@ def test_an_error_is_judged_by_its_code() -> None:
 )
 def test_what_the_sender_does_not_have_has_no_shape(kind: Kind, sender: str, method: str) -> None:
     message = {"jsonrpc": "2.0", "method": method, "params": 5, "result": 5}
-    assert shape_problems(message, kind, sender, D, method) == []
+    assert problems_of(message, kind, sender, D, method) == []
 
 
 # -- hostile messages ----------------------------------------------------------------------
@@ -211,8 +219,8 @@ def test_any_payload_gets_an_answer(payload: Any, revision: Revision) -> None:
             for method in (payload, "initialize", "tools/call", "notifications/progress"):
                 message = {"method": method, "params": payload, "result": payload, "error": payload}
                 asked = method if isinstance(method, str) else None
-                assert isinstance(shape_problems(message, kind, sender, revision, asked), list)
-                assert isinstance(shape_problems(payload, kind, sender, revision, asked), list)
+                assert isinstance(problems_of(message, kind, sender, revision, asked), list)
+                assert isinstance(problems_of(payload, kind, sender, revision, asked), list)
 
 
 def test_what_is_found_is_bounded() -> None:
@@ -238,7 +246,7 @@ def test_depth_costs_nothing_where_any_value_is_allowed() -> None:
 
 
 def test_the_table_is_the_yaml_that_it_looks_like() -> None:
-    path = Path(table.__file__).with_name("messages.yml")
+    path = Path(message_shapes.__file__).with_name("messages.yml")
     whole = msgspec.yaml.decode(path.read_bytes())
     assert read_tables(path.read_text()) == as_texts(whole)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision
-from mcptest.schema.shapes.table import (
+from mcptest.schema.message_shapes import (
     AnyShape,
     ArrayOf,
     Between,

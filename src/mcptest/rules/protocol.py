@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import STATELESS_REVISIONS, TIMELINE, Revision
-from mcptest.schema.shapes.table import message_table
+from mcptest.schema.message_shapes import message_table
 from mcptest.session.pages import LIST_MEMBERS
 
 META_PREFIX: Final = "io.modelcontextprotocol/"

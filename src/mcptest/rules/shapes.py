@@ -10,7 +10,7 @@ from mcptest.core.revision import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, Revisio
 from mcptest.core.verdict import Side
 from mcptest.rules.declaration import RULES, Check, Conversations, Rule, WrongShape, session_rule
 from mcptest.rules.session import Step
-from mcptest.schema.shapes.checker import ShapeProblem, problems_if_known
+from mcptest.schema.message_shapes import ShapeProblem, shape_problems
 
 
 @cache
@@ -46,7 +46,7 @@ def _matching(patterns: tuple[str, ...]) -> re.Pattern[str]:
 def _problems(step: Step, revision: Revision) -> list[ShapeProblem] | None:
     """None: nothing is known about such a message."""
     asked = step.method if step.kind is Kind.RESULT else None
-    return problems_if_known(step.message.value, step.kind, step.sender, revision, asked)
+    return shape_problems(step.message.value, step.kind, step.sender, revision, asked)
 
 
 def _is_abridged(step: Step, check: Check) -> bool:

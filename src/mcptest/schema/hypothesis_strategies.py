@@ -18,7 +18,7 @@ from mcptest.core.message import ABSENT
 from mcptest.core.revision import Revision
 from mcptest.schema.combinations import Contradiction, TooLarge
 from mcptest.schema.generator import Generator, generator_of
-from mcptest.schema.shapes.table import (
+from mcptest.schema.message_shapes import (
     AnyShape,
     ArrayOf,
     Between,

@@ -92,11 +92,11 @@ def why_invalid(message: Message, revision: Revision) -> str:
 
     An answer that asks for input is such a request, too: for each input that it asks for.
     """
-    from mcptest.schema.shapes.checker import problems_if_known  # few servers ask anything
+    from mcptest.schema.message_shapes import shape_problems  # few servers ask anything
 
     asks = "/params" if message.kind is Kind.REQUEST else "/result/inputRequests"
     # Whatever was called, an answer that asks for input has the same shape.
-    found = problems_if_known(message.value, message.kind, "server", revision, "tools/call")
+    found = shape_problems(message.value, message.kind, "server", revision, "tools/call")
     for one in found or ():
         if one.pointer.startswith(asks):
             return show(f"{one.pointer} is {one.actual}, not {one.expected}", 200)

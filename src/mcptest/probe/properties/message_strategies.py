@@ -53,7 +53,7 @@ from mcptest.schema.hypothesis_strategies import (
     objects_of,
     shaped,
 )
-from mcptest.schema.shapes.table import MethodShapes, message_table
+from mcptest.schema.message_shapes import MethodShapes, message_table
 from mcptest.schema.tool_inputs import (
     Form,
     InputCase,

@@ -44,7 +44,7 @@ from mcptest.probe.conformance.scenario_runs import ScenarioRuns
 from mcptest.probe.conformance.server.scene import ScenarioStage, Scene, ServerOffer
 from mcptest.rules.declaration import specification_url
 from mcptest.rules.session import NO_MESSAGE, AnswerMismatch, Session, Step, follow
-from mcptest.schema.shapes.checker import problems_if_known
+from mcptest.schema.message_shapes import shape_problems
 from mcptest.session.connection import Stopped
 from mcptest.session.pages import LIST_CAPABILITIES, is_declared
 from mcptest.session.tape import Tape
@@ -168,7 +168,7 @@ def _problems(step: Step, revision: Revision) -> Iterator[str]:
     if step.kind is Kind.INVALID:
         return
     asked = step.method if step.kind is Kind.RESULT else None
-    found = problems_if_known(step.message.value, step.kind, step.sender, revision, asked)
+    found = shape_problems(step.message.value, step.kind, step.sender, revision, asked)
     for problem in found or ():
         what = show(step.method or step.kind.value, 80)
         actual = show(problem.actual, 120)
