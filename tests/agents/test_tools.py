@@ -24,7 +24,7 @@ from tests.e2e.driving import is_alive, mcptest, wait_until
 from tests.safety import hostile
 
 if TYPE_CHECKING:
-    from mcptest.servers.demo.offers import Call
+    from mcptest.servers.demo.exchange import Call
 
 SCRIPT = (str(Path(sys.executable).with_name("mcptest")), "mcp")
 """Not `python -m`, which would look for modules in the folder that it is started in."""

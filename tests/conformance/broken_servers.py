@@ -322,7 +322,7 @@ broken(
     "quiet-tool",
     "tools-call-with-logging",
     "two log messages in place of four",
-    patch("demo.offers:Call.log", _quiet),
+    patch("demo.exchange:Call.log", _quiet),
 )
 broken(
     "silent-failure",

@@ -415,7 +415,7 @@ stateless(
     "talks-unasked",
     "sep-2575-server-no-log-without-loglevel",
     "it logs also where no level was set",
-    patch("demo.offers:Call.__init__", _always_logs),
+    patch("demo.exchange:Call.__init__", _always_logs),
 )
 
 # -- subscriptions

@@ -413,8 +413,8 @@ mutant(
 
 def _invalid_cursor(method: str) -> Any:
     def when(request: Obj) -> bool:
-        from mcptest.servers.demo.features import _read_cursor
         from mcptest.servers.demo.jsonrpc import Refusal
+        from mcptest.servers.demo.offers import _read_cursor
 
         cursor = params_of(request).get("cursor")
         if request.get("method") != method or cursor is None:

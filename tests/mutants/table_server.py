@@ -96,15 +96,15 @@ mutant(
 
 
 def _reversed_every_other_time(table: Any) -> Any:
-    from mcptest.servers.demo import features
+    from mcptest.servers.demo import offers
 
     state = {"turned": False}
 
     def turned(call: Any) -> Any:
-        tools = features.offered_tools(call)
+        tools = offers.offered_tools(call)
         return tools[::-1] if state["turned"] else tools
 
-    in_order = features.listing("tools", turned)
+    in_order = offers.listing("tools", turned)
 
     def listing(call: Any) -> Any:
         if "cursor" not in call.params:
@@ -118,7 +118,7 @@ def _reversed_every_other_time(table: Any) -> Any:
 mutant(
     "TOOLS-002",
     "the tools come in another order each time",
-    patch("demo.features:HANDLERS", _reversed_every_other_time),
+    patch("demo.offers:HANDLERS", _reversed_every_other_time),
 )
 mutant(
     "TOOLS-003",

@@ -215,7 +215,7 @@ def _own_cursors() -> None:
             cursor.removesuffix(mark) if isinstance(cursor, str) else cursor, name, count
         )
 
-    patch("demo.features:_read_cursor", make)()
+    patch("demo.offers:_read_cursor", make)()
     on_answer(lambda request: True, change)()
 
 
@@ -337,7 +337,7 @@ def _log_at_any_level(log: Any) -> Any:
 mutant(
     "LOG-103",
     "the level that was asked for is not looked at",
-    patch("demo.offers:Call.log", _log_at_any_level),
+    patch("demo.exchange:Call.log", _log_at_any_level),
     also="nobody asked for messages below the level",
 )
 
@@ -363,7 +363,7 @@ def _log_always(log: Any) -> Any:
 mutant(
     "LOG-105",
     "a call that did not ask gets log messages",
-    patch("demo.offers:Call.log", _log_always),
+    patch("demo.exchange:Call.log", _log_always),
     also="on every transport, the server logs only for requests that ask for it",
 )
 mutant("LOG-004", "the server logs unasked", once(beside, DISCOVER, LOG))

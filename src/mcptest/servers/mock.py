@@ -6,11 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mcptest.schema.validation import CompiledSchema, SchemaLimitError
-from mcptest.servers.demo.exchange import text
+from mcptest.servers.demo.exchange import Call, text
 from mcptest.servers.demo.jsonrpc import Refusal
 from mcptest.servers.demo.offers import (
     Argument,
-    Call,
     Content,
     Prompt,
     Resource,

@@ -34,10 +34,9 @@ from mcptest.core.safe_text import show
 from mcptest.report.json_schemas import NAMES, schema_of
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.__main__ import run as serve
-from mcptest.servers.demo.exchange import ToolFailure
+from mcptest.servers.demo.exchange import Call, ToolFailure
 from mcptest.servers.demo.jsonrpc import NOT_BLANK
 from mcptest.servers.demo.offers import (
-    Call,
     Content,
     Resource,
     Template,

@@ -28,8 +28,8 @@ from mcptest.report.head import Report, RunView
 from mcptest.report.problems import ReportedProblem
 from mcptest.report.stored import read_stored
 from mcptest.servers.demo import versions
-from mcptest.servers.demo.exchange import ToolFailure, Until
-from mcptest.servers.demo.offers import Call, failure
+from mcptest.servers.demo.exchange import Call, ToolFailure, Until
+from mcptest.servers.demo.offers import failure
 from mcptest.session.server_spec import DEFAULT_CONFIG
 from mcptest.transport.lifeline import server_environment
 from mcptest.transport.loop import READ, Loop, Timer

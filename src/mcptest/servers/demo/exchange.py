@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 
+from mcptest.servers.demo import versions
 from mcptest.servers.demo.jsonrpc import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     SCHEMAS,
     Declared,
     Refusal,
     error_message,
+    is_id,
+    notification,
     result_message,
 )
 
@@ -19,10 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any, Protocol, TypeAlias
 
-    from mcptest.servers.demo.features import Handler
+    from mcptest.servers.demo.handshake_era import HandshakeSession
     from mcptest.servers.demo.jsonrpc import Obj
-    from mcptest.servers.demo.offers import Call
+    from mcptest.servers.demo.world import World
     from mcptest.transport.loop import Loop, Timer
+
+    Handler: TypeAlias = Callable[["Call"], "Obj | Body"]
 
     class RunningRequest(Protocol):
         def cancel(self) -> None: ...
@@ -179,6 +185,69 @@ class ToolJob(Declared):
                 self.on_cancel = wait.begin(self.resume)
             else:
                 self.timer = self.loop.after(wait, self.resume)
+
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+class Call(Declared):
+    """One request as its handler sees it, whatever the era and the transport."""
+
+    world: World
+    version: str
+    params: Obj
+    exchange: ServerExchange
+    level: str | None
+    """From which on the client wants to hear log messages."""
+    declared: Obj
+    """What the client can do."""
+    session: HandshakeSession | None = None
+
+    def __post_init__(self) -> None:
+        if "logging" in self.world.options.hide:
+            self.level = None
+        self._token = progress_token(self.params)
+
+    def knows(self, first: str) -> bool:
+        """Does the revision of this call know what came with the revision `first`?"""
+        return versions.since(self.version, first)
+
+    def has_extra(self, what: str) -> bool:
+        """Whether this list has one more item for now."""
+        return self.session is not None and what in self.session.extra
+
+    def progress(self, done: int, total: int, message: str) -> None:
+        """Tell how far the work is, if the client asked to hear it."""
+        if self._token is not None:
+            params = {"progressToken": self._token, "progress": done, "total": total}
+            if self.knows(versions.V2025_03_26):
+                params["message"] = message
+            self.notify("notifications/progress", params)
+
+    def notify(self, method: str, params: Obj) -> None:
+        """Tell something that belongs to this request."""
+        if self.exchange.can_notify:
+            self.exchange.send(notification(method, params))
+
+    def log(self, level: str, data: Any) -> None:
+        """Tell something, if the client wants to hear this level."""
+        if self.level is not None and LEVELS.index(level) >= LEVELS.index(self.level):
+            params = {"level": level, "logger": self.world.content.logger, "data": data}
+            self.notify("notifications/message", params)
+
+
+def progress_token(params: Obj) -> Any:
+    meta = params.get("_meta", {})
+    if not isinstance(meta, dict):
+        raise Refusal(INVALID_PARAMS, "Invalid params: _meta must be an object")
+    if "progressToken" not in meta:
+        return None
+    token = meta["progressToken"]
+    if not is_id(token):
+        raise Refusal(
+            INVALID_PARAMS, "Invalid params: progressToken must be a string or an integer"
+        )
+    return token
 
 
 def perform(

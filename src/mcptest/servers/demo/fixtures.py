@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from mcptest.servers.demo.exchange import Body
+    from mcptest.servers.demo.exchange import Body, Call
     from mcptest.servers.demo.jsonrpc import Obj
-    from mcptest.servers.demo.offers import Call, Prompt, Run
+    from mcptest.servers.demo.offers import Prompt, Run
     from mcptest.servers.demo.world import World
 
 SILENCE_BASE64 = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="

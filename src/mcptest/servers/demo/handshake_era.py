@@ -11,13 +11,14 @@ from itertools import count
 
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import (
+    LEVELS,
+    Call,
     ClientQuestion,
     ServerExchange,
     ToolFailure,
     missing_capability,
     perform,
 )
-from mcptest.servers.demo.features import find_handler, wanted_uri
 from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -32,16 +33,14 @@ from mcptest.servers.demo.jsonrpc import (
     problem_with,
     readable_id,
 )
-from mcptest.servers.demo.offers import Call
-from mcptest.servers.demo.world import LEVELS
+from mcptest.servers.demo.offers import find_handler, wanted_uri
 
 TYPE_CHECKING = False  # see jsonrpc
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.servers.demo.exchange import Client, InFlight, Questions, ToolJob
-    from mcptest.servers.demo.features import Handler
+    from mcptest.servers.demo.exchange import Client, Handler, InFlight, Questions, ToolJob
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.tasks import Task
     from mcptest.servers.demo.world import World

@@ -1,4 +1,5 @@
-"""What a server offers: tools, prompts and resources, what they do, and how revisions show them.
+"""What a server offers: tools, prompts and resources, what they do, how each revision shows them,
+and how requests for them are served.
 
 The demo is one content (see `demo_content`); the same eras and transports serve any other.
 """
@@ -10,6 +11,8 @@ import json
 from mcptest import __version__
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import (
+    LEVELS,
+    Call,
     ToolFailure,
     ask_form,
     ask_roots,
@@ -20,17 +23,15 @@ from mcptest.servers.demo.exchange import (
 from mcptest.servers.demo.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
     SCHEMAS,
     Declared,
     Refusal,
-    is_id,
-    notification,
     problem_with,
     read_data,
     require_fit,
 )
-from mcptest.servers.demo.world import LEVELS
 
 TYPE_CHECKING = False
 
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from typing import Any, TypeAlias
 
-    from mcptest.servers.demo.exchange import Body, ServerExchange
-    from mcptest.servers.demo.handshake_era import HandshakeSession
+    from mcptest.servers.demo.exchange import Body, Handler
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.world import World
 
@@ -332,66 +332,6 @@ def _candidates(call: Call, ref: Obj, name: str) -> tuple[str, ...]:
     if name != template.variable:
         raise Refusal(INVALID_PARAMS, f"The template has no variable {name[:80]!r}")
     return template.values()
-
-
-class Call(Declared):
-    """One request as its handler sees it, whatever the era and the transport."""
-
-    world: World
-    version: str
-    params: Obj
-    exchange: ServerExchange
-    level: str | None
-    """From which on the client wants to hear log messages."""
-    declared: Obj
-    """What the client can do."""
-    session: HandshakeSession | None = None
-
-    def __post_init__(self) -> None:
-        if "logging" in self.world.options.hide:
-            self.level = None
-        self._token = progress_token(self.params)
-
-    def knows(self, first: str) -> bool:
-        """Does the revision of this call know what came with the revision `first`?"""
-        return versions.since(self.version, first)
-
-    def has_extra(self, what: str) -> bool:
-        """Whether this list has one more item for now."""
-        return self.session is not None and what in self.session.extra
-
-    def progress(self, done: int, total: int, message: str) -> None:
-        """Tell how far the work is, if the client asked to hear it."""
-        if self._token is not None:
-            params = {"progressToken": self._token, "progress": done, "total": total}
-            if self.knows(versions.V2025_03_26):
-                params["message"] = message
-            self.notify("notifications/progress", params)
-
-    def notify(self, method: str, params: Obj) -> None:
-        """Tell something that belongs to this request."""
-        if self.exchange.can_notify:
-            self.exchange.send(notification(method, params))
-
-    def log(self, level: str, data: Any) -> None:
-        """Tell something, if the client wants to hear this level."""
-        if self.level is not None and LEVELS.index(level) >= LEVELS.index(self.level):
-            params = {"level": level, "logger": self.world.content.logger, "data": data}
-            self.notify("notifications/message", params)
-
-
-def progress_token(params: Obj) -> Any:
-    meta = params.get("_meta", {})
-    if not isinstance(meta, dict):
-        raise Refusal(INVALID_PARAMS, "Invalid params: _meta must be an object")
-    if "progressToken" not in meta:
-        return None
-    token = meta["progressToken"]
-    if not is_id(token):
-        raise Refusal(
-            INVALID_PARAMS, "Invalid params: progressToken must be a string or an integer"
-        )
-    return token
 
 
 def structured(call: Call, value: Obj) -> Obj:
@@ -720,3 +660,89 @@ def demo_content(parts: frozenset[str]) -> Content:
         templates=templates,
         changing=changing,
     )
+
+
+# -- How that is served: the requests that both eras share ---------------------------------------
+#
+# A handler takes a call and returns the result, or a tool body that is still to run. What an era
+# adds to a result is added by its dispatcher.
+
+
+def run_tool(call: Call) -> Obj | Body:
+    require_fit(call.params, SCHEMAS["call"])
+    tool = find_tool(call, call.params["name"])
+    if "tasks" in call.world.options.offer:
+        from mcptest.servers.demo.tasks import run_as_task
+
+        task = run_as_task(tool, call)
+        if task is not None:
+            return task
+    return call_tool(tool, call.params.get("arguments", {}), call)
+
+
+def listing(name: str, offered: Callable[[Call], Iterable[Any]]) -> Handler:
+    """What serves a list, whose items know how they are shown in each revision."""
+    return lambda call: page_of(call, name, [item.describe(call.version) for item in offered(call)])
+
+
+HANDLERS: dict[str, Handler] = {
+    "tools/list": listing("tools", offered_tools),
+    "tools/call": run_tool,
+    "resources/list": listing("resources", lambda call: call.world.content.resources),
+    "resources/templates/list": listing(
+        "resourceTemplates", lambda call: call.world.content.templates
+    ),
+    "resources/read": lambda call: {"contents": [read_resource(wanted_uri(call), call.world)]},
+    "prompts/list": listing("prompts", offered_prompts),
+    "prompts/get": get_prompt,
+    "completion/complete": complete,
+}
+
+
+def find_handler(method: str, version: str, world: World, own: dict[str, Handler]) -> Handler:
+    """What serves a method in this revision; `own` has what only its era knows. Raises Refusal."""
+    handler = None
+    if method.startswith("tasks/") and "tasks" in world.options.offer:
+        from mcptest.servers.demo.tasks import METHODS
+
+        handler = METHODS.get(version, {}).get(method)
+    elif method not in world.hidden:
+        handler = own.get(method) or HANDLERS.get(method)
+    if handler is None:
+        raise Refusal(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
+    return handler
+
+
+def wanted_uri(call: Call) -> str:
+    """The `uri` of the params, which must name a resource."""
+    require_fit(call.params, SCHEMAS["resource"])
+    uri: str = call.params["uri"]
+    require_resource(uri, call.world, call.version)
+    return uri
+
+
+def page_of(call: Call, name: str, items: list[Obj]) -> Obj:
+    """One page of a list. A cursor names its list and where to go on, in a form of our own."""
+    start = 0
+    if "cursor" in call.params:
+        start = _read_cursor(call.params["cursor"], name, len(items))
+    end = start + call.world.options.page_size
+    page: Obj = {name: items[start:end]}
+    if end < len(items):
+        page["nextCursor"] = _cursor(name, end)
+    return page
+
+
+def _cursor(name: str, place: int) -> str:
+    return f"{name}:{place}".encode().hex()
+
+
+def _read_cursor(cursor: object, name: str, count: int) -> int:
+    if isinstance(cursor, str) and len(cursor) < 100:
+        try:
+            place = int(bytes.fromhex(cursor).decode().rpartition(":")[2])
+        except ValueError:
+            place = 0
+        if 0 < place < count and _cursor(name, place) == cursor:
+            return place
+    raise Refusal(INVALID_PARAMS, "Invalid params: cursor was not given out by this list")

@@ -11,12 +11,12 @@ import json
 import time
 
 from mcptest.servers.demo.exchange import (
+    Call,
     ClientQuestion,
     ServerExchange,
     missing_capability,
     perform,
 )
-from mcptest.servers.demo.features import find_handler
 from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
     MISSING_CAPABILITY,
@@ -27,15 +27,14 @@ from mcptest.servers.demo.jsonrpc import (
     notification,
     require_fit,
 )
-from mcptest.servers.demo.offers import Call, exists, is_volatile
+from mcptest.servers.demo.offers import exists, find_handler, is_volatile
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.servers.demo.exchange import Questions, ToolJob
-    from mcptest.servers.demo.features import Handler
+    from mcptest.servers.demo.exchange import Handler, Questions, ToolJob
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.world import World
 

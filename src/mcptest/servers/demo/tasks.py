@@ -7,7 +7,6 @@ import time
 
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import ServerExchange, Until, perform, text
-from mcptest.servers.demo.features import listing
 from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -17,17 +16,16 @@ from mcptest.servers.demo.jsonrpc import (
     read_data,
     require_fit,
 )
-from mcptest.servers.demo.offers import call_tool, declared_tools
+from mcptest.servers.demo.offers import call_tool, declared_tools, listing
 from mcptest.servers.demo.world import TASKS_EXTENSION
 
 TYPE_CHECKING = False  # see jsonrpc
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcptest.servers.demo.exchange import Body, ToolJob
-    from mcptest.servers.demo.features import Handler
+    from mcptest.servers.demo.exchange import Body, Call, Handler, ToolJob
     from mcptest.servers.demo.jsonrpc import Obj
-    from mcptest.servers.demo.offers import Call, Tool
+    from mcptest.servers.demo.offers import Tool
 
 RELATED = "io.modelcontextprotocol/related-task"
 DEFAULT_TTL_MS = 60_000

@@ -9,6 +9,7 @@ from itertools import count, islice
 
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import ToolFailure
+from mcptest.servers.demo.offers import demo_content
 
 TYPE_CHECKING = False
 
@@ -189,8 +190,6 @@ def _showable(name: str) -> str:
     return name.encode(errors="surrogateescape").decode(errors="replace")
 
 
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-
 LIST_CHANGED: Obj = {"listChanged": True}
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 CORE_TASKS: Obj = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
@@ -228,11 +227,7 @@ class World:
         self.tasks: dict[str, Task] = {}
         """Those of the stateless era, which belong to nobody's session."""
         self.hidden = hidden_methods(options.hide)
-        if content is None:
-            from mcptest.servers.demo.offers import demo_content
-
-            content = demo_content(options.offer)
-        self.content = content
+        self.content: Content = demo_content(options.offer) if content is None else content
         self.listening: dict[Listening, None] = {}
         self.watchers: dict[object, Callable[[str], None]] = {}
         """What is called when a resource was updated, by who wants to know."""
