@@ -232,6 +232,8 @@ class GoingWrong(Conforming):
 
     wrong = "goes_wrong"
     tools: Sequence[Obj] = (plain_tool(wrong, "Goes wrong"), plain_tool(AFTERWARDS, "Works"))
+    steps: Sequence[Mapping[str, Any]] = ({"text": "nothing wrong here"},)
+    """What is done about the call: `note` and `text`, or what a call can do, with what it takes."""
 
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         if name == self.wrong:
@@ -242,7 +244,16 @@ class GoingWrong(Conforming):
             super().call_tool(call, name, arguments)
 
     def go_wrong(self, call: ScriptedCall) -> None:
-        self.text(call, "nothing wrong here")
+        for step in self.steps:
+            [(name, given)] = step.items()
+            if name == "text":
+                self.text(call, given)
+            elif name == "note":
+                self.stage.note(given)
+            elif name == "send":
+                call.send(given.encode() if isinstance(given, str) else given)
+            else:
+                getattr(call, name)(*given)
 
 
 def goes_on(seen: SeenSession) -> CheckFinding:
@@ -262,37 +273,6 @@ def asked_once(seen: SeenSession) -> CheckFinding | None:
     return expect(not calls[1:], problem, calls[:2][-1]) if calls else None
 
 
-class AnsweringTwice(GoingWrong):
-    def go_wrong(self, call: ScriptedCall) -> None:
-        self.stage.note("answers twice on purpose")
-        call.begin_stream()
-        call.keep_open()
-        self.text(call, "the first answer")
-        self.text(call, "the second answer")
-
-
-class AnsweringNobody(GoingWrong):
-    def go_wrong(self, call: ScriptedCall) -> None:
-        self.stage.note("answers an unknown id on purpose")
-        call.begin_stream()
-        for identifier in ("nobody-has-this-id", 987_654_321, None):
-            call.send({"jsonrpc": "2.0", "id": identifier, "result": {"resultType": "complete"}})
-        self.text(call, "the right answer")
-
-
-class AnsweringWithAnError(GoingWrong):
-    def go_wrong(self, call: ScriptedCall) -> None:
-        call.error(-32603, "this went wrong inside", {"reason": "on purpose"})
-
-
-class AnsweringWithBrokenJson(GoingWrong):
-    def go_wrong(self, call: ScriptedCall) -> None:
-        self.stage.note("sends invalid JSON before the response on purpose")
-        call.begin_stream()
-        call.send(b'{"jsonrpc": "2.0", "method": ')
-        self.text(call, "the right answer")
-
-
 class AnsweringHuge(GoingWrong):
     def go_wrong(self, call: ScriptedCall) -> None:
         deep: Obj = {"end": True}
@@ -300,12 +280,6 @@ class AnsweringHuge(GoingWrong):
             deep = {"in": deep}
         content = [{"type": "text", "text": "x" * HUGE}, {"type": "text", "text": _ODD_TEXT}]
         call.result({"content": content, "_meta": {"example.com/deep": deep}})
-
-
-class CuttingOff(GoingWrong):
-    def go_wrong(self, call: ScriptedCall) -> None:
-        self.stage.note("breaks the connection before the response on purpose")
-        call.cut()
 
 
 class FailingHttp(GoingWrong):
