@@ -44,7 +44,7 @@ from mcptest.wire.envelope import decode
 BARE: dict[str, Any] = {CLIENT_CAPABILITIES: {}}
 """A client that declares nothing."""
 _UNKNOWN = "v999.0.0"
-_INVALID_PARAMS, _NOT_FOUND, _HEADER_MISMATCH, _MISSING_CAPABILITY = -32602, -32601, -32020, -32021
+_NOT_FOUND, _MISSING_CAPABILITY = -32601, -32021
 _FAULTS = ("missing-meta", "missing-protocol-version", "missing-client-capabilities")
 _REMOVED = (
     *("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"),
