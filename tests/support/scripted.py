@@ -70,6 +70,7 @@ class Scripted:
     deleted: list[Mapping[str, str]] = field(default_factory=list)
     closed: bool = False
     has_unread_input: bool = False
+    is_without_stream: bool = False
     sink: Sink = discard
     """Told of every message, as a transport does."""
     _queue: list[tuple[float, int, Any]] = field(default_factory=list)

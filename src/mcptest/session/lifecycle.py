@@ -133,7 +133,7 @@ class HandshakeLifecycle(_BothEras):
         self.connection.await_status(stream, "notifications/initialized", deadline)
         if self.listens:
             streams = http_streams(self.connection.transport)
-            if streams is not None:
+            if streams is not None and not streams.is_without_stream:
                 streams.request("GET", deadline, self._headers)
 
     # -- during ----------------------------------------------------------------------------

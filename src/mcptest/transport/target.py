@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
     from mcptest.core.capture import TransportName
     from mcptest.transport.base import Sink, Transport
+    from mcptest.transport.egress import Origin
+    from mcptest.transport.http.socket_connection import SocketConnection
     from mcptest.transport.process import ServerProcess
 
+_NOT_ALLOWED = 405
 Way: TypeAlias = Literal["stdio", "http", "sse"]
 
 
@@ -90,15 +93,52 @@ DEMO = Target(
 )
 
 
+class KeptAlive:
+    """What sessions over HTTP that follow one another leave to the next one.
+
+    Only sessions that are never open at the same time may share it: a server that serves one
+    connection after the other would wait for the idle one.
+    """
+
+    def __init__(self) -> None:
+        self.without_stream: set[str] = set()
+        """URLs that refused a GET with 405: there is no stream of the server's own."""
+        self._idle: dict[Origin, list[SocketConnection]] = {}
+        self._is_over = False
+
+    def learn(self, url: str, status: int) -> None:
+        """A GET of this URL, for the stream of the server's own, got that status."""
+        if status == _NOT_ALLOWED:
+            self.without_stream.add(url)
+
+    def take(self, origin: Origin) -> SocketConnection | None:
+        """The one that was used last, which the server may have closed meanwhile."""
+        idle = self._idle.get(origin)
+        return idle.pop() if idle else None
+
+    def give(self, origin: Origin, connection: SocketConnection) -> None:
+        self._idle.setdefault(origin, []).append(connection)
+        if self._is_over:
+            self.close()
+
+    def close(self) -> None:
+        self._is_over = True
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().close()
+
+
 def transport_for(
     target: Target,
     sink: Sink,
     way: TransportName | None = None,
     process: ServerProcess | None = None,
+    kept: KeptAlive | None = None,
 ) -> Transport:
     """A transport to the target, not opened yet.
 
-    `way` overrides the target's own; `process` is its server, if it runs already.
+    `way` overrides the target's own; `process` is its server, if it runs already; `kept` is what
+    earlier sessions left.
     """
     chosen = way or target.way
     if chosen == "stdio":
@@ -114,17 +154,22 @@ def transport_for(
         )
     from mcptest.transport.http.transports import LegacySse, StreamableHttp
 
-    over_http = LegacySse if chosen == "sse" else StreamableHttp
-    return over_http(target.url, sink=sink, headers=target.headers)
+    if chosen == "sse":
+        return LegacySse(target.url, sink=sink, headers=target.headers)
+    return StreamableHttp(target.url, sink=sink, headers=target.headers, kept=kept)
 
 
 def reach_of(
-    target: Target, process: ServerProcess | None = None
+    target: Target, process: ServerProcess | None = None, kept: KeptAlive | None = None
 ) -> Callable[[TransportName | None, Sink], Transport]:
-    """How to make connections to a target; `process` is the server of the first one."""
+    """How to make connections to a target.
+
+    `process` is the server of the first one, `kept` what earlier sessions left.
+    """
     running = [process] if process is not None else []
 
     def reach(way: TransportName | None, sink: Sink) -> Transport:
-        return transport_for(target, sink, way=way, process=running.pop() if running else None)
+        first = running.pop() if running else None
+        return transport_for(target, sink, way=way, process=first, kept=kept)
 
     return reach

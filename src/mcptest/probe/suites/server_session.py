@@ -157,7 +157,7 @@ class ServerSession:
             revision=revision,
             because=because,
             answers=answers_for(understood.server.client_capabilities, mock),
-            reach=reach_of(target, process),
+            reach=reach_of(target, process, settings.kept),
             patience=self._patience,
             timeout=limit,
             capture=self._capture_file(),

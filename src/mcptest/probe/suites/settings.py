@@ -20,7 +20,7 @@ from mcptest.core.results import Status
 from mcptest.core.safe_text import show
 from mcptest.suite.model import ServerSpec, Test
 from mcptest.transport.files import replace_file
-from mcptest.transport.target import Way
+from mcptest.transport.target import KeptAlive, Way
 
 if TYPE_CHECKING:
     from threading import Event
@@ -127,6 +127,8 @@ class Settings(msgspec.Struct, frozen=True):
     memory: RunMemory = msgspec.field(default_factory=RunMemory)
     head_start: HeadStart | None = None
     """The server that was started before anything else was ready."""
+    kept: KeptAlive | None = None
+    """What tests that follow one another on servers over HTTP leave to the next one."""
     second_opinion: Callable[[Numbered, ServerSession, Observed, Evaluation], Evaluation] | None = (
         None
     )

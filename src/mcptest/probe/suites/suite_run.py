@@ -43,6 +43,7 @@ from mcptest.suite.model import (
     TrajectoryBlock,
 )
 from mcptest.transport.interrupt import Stop, end_everything
+from mcptest.transport.target import KeptAlive
 
 # -- The kinds of work that a pool runs ----------------------------------------------------------
 
@@ -90,36 +91,42 @@ class Job:
 class SerialJob(Job):
     """Jobs that must not be under way at the same time: each begins when the last one has ended.
 
-    The end is that of the server, not of its last answer: what it keeps may be written then.
+    The end is that of the server, not of its last answer: what it keeps may be written then. Over
+    HTTP each has a session of its own, on the connections that the one before it used.
     """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__((), settings)
         self.jobs: list[Job] = []
+        self._kept = KeptAlive()
         self._has_run = False
 
     def prepare(self) -> None:
         """Only the first: the start of a server may depend on what the one before it left."""
+        for job in self.jobs:
+            job.settings = replace(job.settings, kept=self._kept)
         self.jobs[0].prepare()
 
     def run(self) -> Generator[Found, None, None]:
         self._has_run = True
-        for position, job in enumerate(self.jobs):
-            try:
-                if position:
-                    job.prepare()
-                yield from job.run()
-            except Stopped:
-                raise
-            except Exception as error:  # noqa: BLE001 - a defect of ours costs one job, and is said
-                yield from job.failed(error)
-            finally:
-                job.release()
+        with contextlib.closing(self._kept):
+            for position, job in enumerate(self.jobs):
+                try:
+                    if position:
+                        job.prepare()
+                    yield from job.run()
+                except Stopped:
+                    raise
+                except Exception as error:  # noqa: BLE001 - a defect of ours costs one job, and is said
+                    yield from job.failed(error)
+                finally:
+                    job.release()
 
     def release(self) -> None:
         """What was prepared and never run; all others are taken down as they end."""
         if not self._has_run:
             self.jobs[0].release()
+            self._kept.close()
 
     def failed(self, error: Exception) -> Iterator[Found]:
         for job in self.jobs:

@@ -20,7 +20,7 @@ from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import Deadline, Limits
 from mcptest.core.safe_text import show
 from mcptest.transport.base import LARGE_BYTES, LARGE_IDLE_SECONDS, Clock, Sink, large_messages
-from mcptest.transport.egress import Egress, Url
+from mcptest.transport.egress import Url
 from mcptest.transport.http.response import Answer, EnoughError
 from mcptest.transport.http.socket_connection import ConnectionPool, SocketConnection
 from mcptest.transport.loop import GONE, READ, WRITE, wait_for
@@ -149,13 +149,13 @@ class Exchanges:
     """Sends requests over pooled connections and feeds what comes back to their answers."""
 
     def __init__(
-        self, egress: Egress, say: Sink, clock: Clock, limits: Limits, at_once: int = AT_ONCE
+        self, pool: ConnectionPool, say: Sink, clock: Clock, limits: Limits, at_once: int = AT_ONCE
     ) -> None:
         self._say = say
         self._clock = clock
         self._limits = limits
         self._at_once = at_once
-        self._pool = ConnectionPool(egress)
+        self._pool = pool
         self._queue: deque[HttpExchange] = deque()
         self._running: dict[int, HttpExchange] = {}
         self._standing = 0

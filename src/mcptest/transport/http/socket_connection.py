@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.safe_text import show
-from mcptest.transport.egress import Egress, Origin, start_connect
+from mcptest.transport.egress import Address, Egress, Origin, start_connect
 from mcptest.transport.loop import READ, WRITE, wait_for
 from mcptest.wire.http1 import WireError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import ssl
 
     from mcptest.transport.http.exchanges import HttpExchange
+    from mcptest.transport.target import KeptAlive
 
 READ_SIZE = 64 * 1024
 READ_WRITE = READ | WRITE
@@ -63,6 +64,12 @@ class SocketConnection:
     @property
     def has_unsent(self) -> bool:
         return bool(self._unsent)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has carried whole exchanges only, and could carry another."""
+        is_free = self.exchange is None and not self.has_unsent
+        return self.used and is_free and not self.broken
 
     def establish(self) -> bool:
         """Go on connecting. True once requests can be written; raises WireError."""
@@ -177,8 +184,10 @@ def _lost(error: OSError, *, connecting: bool = False) -> WireError:
 
 
 class ConnectionPool:
-    def __init__(self, egress: Egress) -> None:
+    def __init__(self, egress: Egress, kept: KeptAlive | None = None) -> None:
+        """`kept`: where idle connections come from, and where they are left at the end."""
         self._egress = egress
+        self._kept = kept
         self._poll = select.poll()
         self._connections: dict[int, SocketConnection] = {}
         """By the descriptors of their sockets."""
@@ -203,6 +212,8 @@ class ConnectionPool:
 
     def first(self, deadline: Deadline) -> SocketConnection:
         """Connect and wait until requests can be written. Raises PeerError."""
+        if (kept := self._kept_one()) is not None:
+            return kept
         origin, sock = self._egress.origin, self._egress.connect(deadline)
         connection = SocketConnection(origin, sock, connected=True, tls=self._tls)
         try:
@@ -222,6 +233,8 @@ class ConnectionPool:
 
     def another(self) -> SocketConnection:
         """A further connection, on its way to the address that the first one has pinned."""
+        if (kept := self._kept_one()) is not None:
+            return kept
         origin, address = self._egress.origin, self._egress.address
         assert address is not None
         try:
@@ -258,8 +271,28 @@ class ConnectionPool:
             self.watch(connection)
 
     def close(self) -> None:
+        self.resume()
         for connection in list(self._connections.values()):
-            self.discard(connection)
+            if self._kept is not None and connection.is_idle:
+                del self._connections[connection.sock.fileno()]
+                self._poll.unregister(connection.sock)
+                self._kept.give(self._egress.origin, connection)
+            else:
+                self.discard(connection)
+
+    def _kept_one(self) -> SocketConnection | None:
+        """A connection of an earlier session, if the server has not closed it meanwhile."""
+        origin = self._egress.origin
+        while self._kept is not None and (connection := self._kept.take(origin)) is not None:
+            try:
+                address = Address(connection.sock.family, connection.sock.getpeername())
+                if connection.read() is None:
+                    self._egress.address = address
+                    return self._adopt(connection)
+            except (OSError, WireError):
+                pass  # it broke: another one will do
+            connection.close()
+        return None
 
     def _adopt(self, connection: SocketConnection) -> SocketConnection:
         self._connections[connection.sock.fileno()] = connection

@@ -30,6 +30,8 @@ from mcptest.transport.base import NO_HEADERS, Clock, Sink
 from mcptest.transport.egress import Egress, Url, parse_url
 from mcptest.transport.http.exchanges import AT_ONCE, Exchanges, HttpExchange, RequestWriter
 from mcptest.transport.http.response import Answer
+from mcptest.transport.http.socket_connection import ConnectionPool
+from mcptest.transport.target import KeptAlive
 from mcptest.wire.http1 import EXCERPT
 from mcptest.wire.mcp_headers import refusal_in_words
 
@@ -49,18 +51,24 @@ class StreamableHttp:
         headers: Mapping[str, str] = NO_HEADERS,
         limits: Limits = DEFAULT_LIMITS,
         at_once: int = AT_ONCE,
+        kept: KeptAlive | None = None,
     ) -> None:
+        """`kept`: what earlier sessions left, and where this one leaves its connections."""
         self.url = parse_url(url)
         self._sink = sink
         self._clock = Clock()
         self._limits = limits
         self._writer = RequestWriter(headers)
         egress = Egress(self.url.origin)
-        self._exchanges = Exchanges(egress, self._take, self._clock, limits, at_once)
+        self._kept = kept
+        pool = ConnectionPool(egress, kept)
+        self._exchanges = Exchanges(pool, self._take, self._clock, limits, at_once)
         self._waiting: list[AnyRecord] = []
         """Records that wait to be handed out."""
         self._waiting_bytes = 0
         self._streams = 0
+        self._standing = 0
+        """The stream of the last GET of the endpoint."""
         self._closed = False
 
     @property
@@ -102,6 +110,8 @@ class StreamableHttp:
         url = Url(self.url.origin, target) if target else self.url
         request = self._writer.write(method, url, headers, body)
         self._streams += 1
+        if method == "GET" and not target:
+            self._standing = self._streams
         answer = Answer(
             self._streams, method, self._take, self._clock, self._limits, only_acknowledged
         )
@@ -124,6 +134,11 @@ class StreamableHttp:
     def _check_open(self) -> None:
         if self._closed:
             raise PeerError(ErrorKind.CLOSED, "the transport was closed")
+
+    @property
+    def is_without_stream(self) -> bool:
+        """Whether an earlier session has learned that a GET of this URL gets no stream."""
+        return self._kept is not None and str(self.url) in self._kept.without_stream
 
     # -- receiving -------------------------------------------------------------------------
 
@@ -151,8 +166,14 @@ class StreamableHttp:
             self._waiting_bytes += len(record.data)
         elif isinstance(record, HttpRequest | Leftover | Note):
             return  # ours; only what came from the peer is handed out
+        elif self._kept is not None and isinstance(record, HttpResponse):
+            self._learn(self._kept, record)
         self._waiting_bytes += _RECORD_OVERHEAD
         self._waiting.append(record)
+
+    def _learn(self, kept: KeptAlive, response: HttpResponse) -> None:
+        if response.stream == self._standing:
+            kept.learn(str(self.url), response.status)
 
     @property
     def is_clogged(self) -> bool:
