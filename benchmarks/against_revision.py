@@ -54,7 +54,7 @@ def main() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     wanted = options.only.split(";") if options.only else list(COMMANDS)
     with tempfile.TemporaryDirectory() as folder:
-        then = _sources_of(options.revision, Path(folder))
+        then = sources_of(options.revision, Path(folder))
         columns = f"{'now':>8}{'ratio':>7}"
         print(f"{'command':<28}{'CPU then':>10}{columns}{'wall then':>11}{columns}")
         for name in wanted:
@@ -62,7 +62,7 @@ def main() -> None:
     print(f"load of the machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 
-def _sources_of(revision: str, folder: Path) -> Path:
+def sources_of(revision: str, folder: Path) -> Path:
     archive = subprocess.run(
         ["git", "archive", revision, "src"], cwd=ROOT, capture_output=True, check=True
     )

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from mcptest.core.judgement import Event, RuleJudged
+from mcptest.core.judgement import Event, JudgingWaits, RuleJudged
 from mcptest.core.revision import Revision
-from mcptest.core.verdict import Outcome
+from mcptest.core.verdict import Outcome, Severity
 from mcptest.probe.compliance.judging import judge_server
 from mcptest.probe.compliance.site import Order
 from mcptest.rules.corpus.reader import SHIPPED, corpus_of
@@ -80,6 +80,56 @@ def test_a_probe_that_a_busy_machine_answers_late_fails_nobody(tmp_path: Path) -
     (one,) = judge_server(order, lambda event: None).results
     assert one.outcome is Outcome.INCONCLUSIVE
     assert "answered after the timeout" in one.reason
+
+
+STATELESS = """
+import json, sys
+open(sys.argv[1], "a").write("started\\n")
+ABOUT = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0}
+TOOL = {"name": "look", "inputSchema": {"type": "object"}}
+RESULTS = {
+    "server/discover": {**ABOUT, "cacheScope": "private"},
+    "tools/list": {"tools": [TOOL], "ttlMs": 0, "cacheScope": "private"},
+}
+for line in sys.stdin:
+    try:
+        asked = json.loads(line)
+        identifier = asked["id"]
+    except (ValueError, TypeError, KeyError):
+        continue
+    answer = {"error": {"code": -32601, "message": "Method not found"}}
+    params = asked.get("params") or {}
+    said = params.get("_meta") or {}
+    version = said.get("io.modelcontextprotocol/protocolVersion", params.get("protocolVersion"))
+    is_whole = isinstance(said.get("io.modelcontextprotocol/clientCapabilities"), dict)
+    if not version or not (is_whole or version != "2026-07-28"):
+        answer = {"error": {"code": -32602, "message": "Invalid params"}}
+    elif version != "2026-07-28":
+        data = {"supported": ["2026-07-28"], "requested": version}
+        answer = {"error": {"code": -32022, "message": "Unsupported", "data": data}}
+    elif asked.get("method") in RESULTS:
+        about = {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}}
+        answer = {"result": {"resultType": "complete", "_meta": about, **RESULTS[asked["method"]]}}
+    print(json.dumps({"jsonrpc": "2.0", "id": identifier, **answer}), flush=True)
+"""
+
+
+def test_a_server_that_only_breaks_advice_is_started_four_times(tmp_path: Path) -> None:
+    """Met and asked, asked for the handshake, asked rudely, and asked again: starts take long."""
+    server, starts = tmp_path / "server.py", tmp_path / "starts"
+    server.write_text(STATELESS)
+    command = (sys.executable, str(server), str(starts))
+    target = msgspec.structs.replace(DEMO, command=command, label="stateless")
+    events: list[Event] = []
+    judgement = judge_server(Order(target=target, timeout=BOUND, startup=BOUND), events.append)
+    advice = {one.id for one in judgement.results if one.outcome is Outcome.FAIL}
+    assert {"PAGE-101", "JSONRPC-002"} <= advice
+    broken = [one.id for one in judgement.results if one.failed and one.severity is Severity.MUST]
+    assert not broken
+    assert starts.read_text().count("started") == 4
+    waits = [one.what for one in events if isinstance(one, JudgingWaits)]
+    assert waits[0] == "waiting for 2 more server processes to start"
+    assert waits[1].endswith("on another server process")
 
 
 # -- being told to stop --------------------------------------------------------------------------

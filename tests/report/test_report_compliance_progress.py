@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.judgement import JudgingBegan, RuleJudged
+from mcptest.core.judgement import JudgingBegan, JudgingWaits, RuleJudged
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Outcome
 from mcptest.report.compliance.text import JudgingProgress
@@ -26,6 +26,17 @@ def test_a_terminal_sees_how_many_rules_are_judged() -> None:
     tell(JUDGED)
     assert "[37/168] 2s · 16/s" in plain(stream.getvalue())
     assert "TOOLS-004 2026-07-28" in plain(stream.getvalue())
+
+
+def test_it_says_what_it_waits_for_and_how_far_it_is() -> None:
+    stream = Terminal()
+    progress, clock = started(stream, 0)
+    tell = JudgingProgress(progress)
+    for event in (BEGAN, JUDGED, JudgingWaits("waiting for 2 more server processes to start")):
+        clock.now += 1
+        tell(event)
+    shown = plain(stream.getvalue()).rpartition("[37/168] 3s")[2]
+    assert "waiting for 2 more server processes to start" in shown
 
 
 def test_a_must_that_is_broken_is_told_at_once_and_a_should_is_not() -> None:

@@ -243,6 +243,14 @@ def test_who_has_not_read_the_question_is_not_silent(clock: VirtualTime) -> None
     assert meet(first, twin).revision is NEW
 
 
+def test_no_twin_is_asked_while_the_first_one_still_starts(clock: VirtualTime) -> None:
+    first = server_of(clock, server__discover=after(10, discovered()))
+    first.has_unread_input = True
+    twin = server_of(clock, initialize=after(1, initialized()))
+    assert meet(first, twin).revision is NEW
+    assert not twin.sent
+
+
 def test_over_http_silence_counts_after_half_of_the_limit(clock: VirtualTime) -> None:
     for seconds, revision in ((14, NEW), (16, OLD)):
         clock.now = 1000

@@ -240,7 +240,13 @@ class RuleJudged(msgspec.Struct, frozen=True):
     """Whether a MUST was broken: that is worth telling at once."""
 
 
-Event: TypeAlias = JudgingBegan | RuleJudged
+class JudgingWaits(msgspec.Struct, frozen=True):
+    """What nothing can go on without, as a clause."""
+
+    what: str
+
+
+Event: TypeAlias = JudgingBegan | RuleJudged | JudgingWaits
 
 
 # -- What is kept of a judged server to hold later runs against it -------------------------------

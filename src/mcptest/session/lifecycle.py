@@ -233,6 +233,11 @@ class StatelessLifecycle(_BothEras):
             PREFIX + "clientCapabilities": self.answers.capabilities(self.revision),
         }
 
+    def answer_with(self, answers: Answers) -> None:
+        """From now on declare other capabilities, which each request does for itself."""
+        self.answers = answers
+        self.__dict__.pop("_meta", None)
+
     # -- beginning -------------------------------------------------------------------------
 
     def begin(self, deadline: Deadline) -> Pending:

@@ -447,6 +447,7 @@ class Meeting:
                 self._listen_for(_TWIN_STARTS_AFTER, deadline)
                 self._start_twin(deadline)
             self._listen_for(_TWIN_ASKED_AFTER, deadline)
+            self._await_reading(deadline)
             self._start_twin(deadline)
             if self._twin is not None and not self.first.is_settled and not deadline.expired:
                 self._ask(self._twin, NEWEST_HANDSHAKE, deadline)
@@ -476,6 +477,15 @@ class Meeting:
         left = self.first.asked_at + seconds - now()
         if left > 0:
             self._listen(self.first, deadline.within(left))
+
+    def _await_reading(self, deadline: Deadline) -> None:
+        """A process that has not read the question still starts: no twin would be faster."""
+        until, is_late = deadline.limit * (1 - _SHARE_OF_LIMIT), False
+        while self.first.has_unread and not self.first.is_settled and deadline.remaining() > until:
+            self._listen(self.first, deadline.within(_TURN))
+            is_late = True
+        if is_late:
+            self._listen(self.first, deadline.within(_TWIN_ASKED_AFTER))
 
     def _start_twin(self, deadline: Deadline) -> None:
         if self._twin is None and not self.first.is_settled and not deadline.expired:

@@ -2,8 +2,9 @@
 
 What failed is asked once more, of a server that was started for this, as the command that repeats
 it would ask. A failure of a MUST is the first thing that its connection carries. Other requests
-that any client may send follow one at a time. What no client should send comes last; a second
-such question follows only where the connection still answers as it did at first. A rule
+that any client may send follow one at a time, on a connection on which nothing else was asked but
+its lists. What no client should send comes last; another question follows only where the
+connection still answers as it did at first. A rule
 over a whole session is held against a second session in which the same was said; where all
 connections lead to one server, which may send the answers of one to another, also against two
 sessions side by side. What does not fail again is inconclusive, and both transcripts are kept.
@@ -11,6 +12,7 @@ sessions side by side. What does not fail again is inconclusive, and both transc
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias
@@ -22,7 +24,7 @@ from mcptest.core.judgement import RuleResult
 from mcptest.core.revision import Era
 from mcptest.core.verdict import Outcome, Severity
 from mcptest.probe.compliance.conversation import Conversation, Started
-from mcptest.probe.compliance.course import Purpose, shared
+from mcptest.probe.compliance.course import shared
 from mcptest.probe.compliance.learning import take_the_tour
 from mcptest.probe.compliance.probing import Probed, Unobserved, is_taken_aside, take_probe
 from mcptest.probe.compliance.questions import CheckLane, RowJob, silence, slow_machine
@@ -109,6 +111,18 @@ class Confirmation:
         if site.transport == "stdio":
             self._in_turn = ThreadPoolExecutor(1, "mcptest-again")
         self._begun_alone = 0
+        self._has_shared = threading.Event()
+        self._has_shared.set()
+
+    def await_connection(self) -> None:
+        """Those that share one wait until they are given it, or `results` is asked for."""
+        self._has_shared.clear()
+
+    def take_over(self, conversation: Conversation | None) -> None:
+        """Share a connection that nobody else needs any more; None: begin one for this."""
+        if conversation is not None:
+            self.site.shared["rude", ()] = conversation.handed_over(self.site)
+        self._has_shared.set()
 
     def begin(self, doubts: Iterable[Doubt]) -> None:
         """Set the questions going: ordinary ones first, and of these a MUST before a SHOULD."""
@@ -121,8 +135,14 @@ class Confirmation:
             seen = pool.submit(self._ask, one, alone=alone)
             self._under_way += [(doubt, seen) for doubt in one.doubts]
 
+    @property
+    def asked_again(self) -> int:
+        """Verdicts that are in doubt so far."""
+        return len(self._under_way)
+
     def results(self) -> list[RuleResult]:
         """Every verdict that was in doubt, as it stands now. Raises when we are told to stop."""
+        self._has_shared.set()
         try:
             return [confirmed(one.result, seen.result()[id(one)]) for one, seen in self._under_way]
         finally:
@@ -134,9 +154,8 @@ class Confirmation:
 
     def _ask(self, one: Repetition, *, alone: bool) -> Mapping[int, RuleResult | PeerError]:
         """What each rule says about the second time, by its doubt; or why there was none."""
-        purpose: Purpose = "rude" if one.is_rude else "polite"
         try:
-            seen = self._seen_alone(one) if alone else self._seen(one, shared(self.site, purpose))
+            seen = self._seen_alone(one) if alone else self._seen(one, self._shared())
         except Unobserved as nothing:
             error = PeerError(ErrorKind.PROTOCOL, nothing.reason)
             return {id(doubt): error for doubt in one.doubts}
@@ -157,6 +176,10 @@ class Confirmation:
                 if second.failed:
                     judged[id(doubt)] = msgspec.structs.replace(second, reason=_SIDE_BY_SIDE)
         return judged
+
+    def _shared(self) -> Conversation:
+        self._has_shared.wait()
+        return shared(self.site, "rude")
 
     def _side_by_side(self, first: Conversation) -> tuple[Conversation, Conversation]:
         """A session that has little to say, and one beside it in which all is said again."""

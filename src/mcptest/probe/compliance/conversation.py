@@ -8,6 +8,7 @@ silence and a dead process are all exchanges. Only being told to stop ends a wai
 from __future__ import annotations
 
 import contextlib
+import copy
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -384,6 +385,12 @@ class Conversation:
         self.is_closed = False
         self._usual: object = None
         """How the alive check was answered before anything else was asked."""
+        self.tour_ends: int | None = None
+        """Of a tour that others ask on: the place of the first record that is theirs."""
+        self.ends: int | None = None
+        """The place of the first record that is not its own, once it was handed over."""
+        self.goes_on = False
+        """Whether it was handed over to a conversation that is judged as well."""
 
     # -- beginning and ending --------------------------------------------------------------
 
@@ -391,10 +398,14 @@ class Conversation:
         """Note what the server sends unasked. To be called once the session has begun, or won't."""
         connection = self.client.connection
         self.transport = self.tape.transport = connection.transport.name
-        connection.on_notification = self._take_notification
-        connection.on_request = self._take_request
+        self.hear()
         for message in connection.notifications:
             self._take_notification(message)
+
+    def hear(self) -> None:
+        """From now on it is this conversation that notes it."""
+        self.client.connection.on_notification = self._take_notification
+        self.client.connection.on_request = self._take_request
 
     def _take_notification(self, message: Message) -> None:
         if len(self.notifications) < _KEPT and self._has_room_for(message):
@@ -433,6 +444,23 @@ class Conversation:
         lifecycle.finish(lifecycle.begin(deadline), deadline)
         connection.on_request = self._take_request
         self._own_lifecycle = lifecycle
+
+    def declare_nothing(self) -> None:
+        """From now on it is like a fresh one, where each request says what the client can do."""
+        assert isinstance(self.lifecycle, StatelessLifecycle)  # a handshake is for good
+        self.tour_ends = len(self.tape.records)
+        self.answers = answers_for(())
+        self.lifecycle.answer_with(self.answers)
+
+    def handed_over(self, site: Site) -> Conversation:
+        """The same connection for something else. This conversation ends here, for who judges."""
+        other = copy.copy(self)
+        other.site, other.said = site, [*self.said]
+        other.hear()
+        self.ends, self.is_closed = len(self.tape.records), True
+        self.goes_on = site is self.site
+        site.conversations.append(other)
+        return other
 
     def close(self) -> None:
         """End it, in a short time whatever the server does."""

@@ -57,14 +57,19 @@ def shared(site: Site, purpose: Purpose, declare: tuple[str, ...] = ()) -> Conve
 
 def _unspoiled(site: Site) -> Conversation:
     """A connection that is of no more use to others, and was left as it was found."""
-    for purpose in ("rude", "another"):
-        found = site.shared.pop((purpose, ()), None)
-        if found is not None and is_usable(found) and site.ready(found).answers_as_before():
-            break
-    else:
+    found = site.shared.pop(("rude", ()), None)
+    if found is None or not _is_as_before(site, found):
+        found = site.tour_to_spoil()
+    if found is None or not _is_as_before(site, found):
+        found = site.shared.pop(("another", ()), None)
+    if found is None or not _is_as_before(site, found):
         found = site.open()
     found.polite = False
     return found
+
+
+def _is_as_before(site: Site, conversation: Conversation) -> bool:
+    return is_usable(conversation) and site.ready(conversation).answers_as_before()
 
 
 def set_going(site: Site, purposes: Sequence[Purpose]) -> None:

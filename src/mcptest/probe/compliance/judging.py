@@ -17,6 +17,7 @@ from mcptest.core.judgement import (
     Event,
     Judgement,
     JudgingBegan,
+    JudgingWaits,
     RuleJudged,
     RuleResult,
 )
@@ -154,6 +155,7 @@ class Judging:
         self.probed: dict[str, Probed | Unasked] = {}
         self._doubts: list[Doubt] = []
         """What failed, and has to be seen again."""
+        self._asking = Asking(site, self.causes)
         self.confirmation: Confirmation | None = None
         self.interrupted = False
         self._wanted: frozenset[str] = frozenset()
@@ -283,7 +285,12 @@ class Judging:
             return  # nothing was asked
         try:
             if not self.interrupted:
+                confirmation.take_over(self.site.spare_connection())
                 confirmation.begin(self._take_doubts())
+                if failed := confirmation.asked_again:
+                    failures = f"{failed} failure{'s' if failed > 1 else ''}"
+                    self.tell(JudgingWaits(f"repeating {failures} on another server process"))
+                self._take_probes(self._asking, lambda one: one.ends_connection)
                 self.site.close()
                 self._judge_sessions()
                 confirmation.begin(self._take_doubts())
@@ -303,22 +310,25 @@ class Judging:
         under_way = self._start_fixtures()
         rows = (one for one in self.planned.values() if not one.check.probe)
         self.jobs = jobs_of(rows, self.site.revision)
-        asking = Asking(self.site, self.causes)
+        asking = self._asking
         jobs = with_those_beside(self.jobs.values())
         if self.lost is not None:
             asking.give_up(self.lost)
         else:
             tour = self.site.tour
             is_idle = tour is not None and tour.usable and not under_way
+            if tour is not None and is_idle and self.site.can_ask_on_tour:
+                tour.declare_nothing()
+                self.site.shared["polite", ()] = tour
             self._set_probes_going(tour if is_idle else None)
         if self.refused:
             asking.ask_unbegun(jobs)
         else:
             self._ask_in_lanes(asking, jobs)
-        self._take_probes(asking, lambda probe: not probe.may_change_era)
+        self._take_probes(asking, lambda one: not (one.may_change_era or one.ends_connection))
         asking.ask_last(jobs, CheckLane.LAST, "polite")
         asking.ask_last(jobs, CheckLane.SPOILING, "last")
-        self._take_probes(asking, lambda probe: True)
+        self._take_probes(asking, lambda one: not one.ends_connection)
         self._judge_rows(self.jobs)
         for started in under_way:
             started.conversation.finish(started)
@@ -334,6 +344,8 @@ class Judging:
                 self._judge_rows(
                     {name: one for name, one in self.jobs.items() if one.lane in polite}
                 )
+                if ("another", ()) in self.site.shared:
+                    self.confirmation.await_connection()
                 self.confirmation.begin(self._take_doubts())
             self._take_probes(asking, lambda one: _stays_on_its_lane(one) and not one.is_rude)
 
@@ -345,6 +357,9 @@ class Judging:
             )
 
         asking.set_going(jobs)
+        if started := self.site.starting:
+            processes = f"{started} more server process{'es' if started > 1 else ''}"
+            self.tell(JudgingWaits(f"waiting for {processes} to start"))
         lanes = (lambda: asking.ask_first(jobs), politely, rudely)
         if not self.site.takes_one_at_a_time:
             side_by_side(lanes)
@@ -579,6 +594,7 @@ class Judging:
         info = site.server_info
         mask = site.masker.text
         sites = [site, *([self.confirmation.site] if self.confirmation is not None else [])]
+        tapes = dict.fromkeys(one.tape for each in sites for one in each.conversations)
         return Judgement(
             revision=site.revision,
             transport=site.transport,
@@ -590,10 +606,10 @@ class Judging:
             causes=self.causes.counted(results),
             grade=grade(results) if whole else None,
             whole_corpus=whole,
-            requests=sum(one.tape.messages_sent for each in sites for one in each.conversations),
+            requests=sum(one.messages_sent for one in tapes),
             duration_ms=int((time.monotonic() - begun) * 1000),
             notes=tuple(self._notes()),
-            captures=tuple(path for one in sites for path in one.captures),
+            captures=tuple(dict.fromkeys(path for one in sites for path in one.captures)),
         )
 
     def _notes(self) -> Iterator[str]:

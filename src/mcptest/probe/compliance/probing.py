@@ -101,7 +101,12 @@ def run_probe(probe: Probe, site: Site) -> Probed:
     any more.
     """
     aside = site.aside.get(probe.name)
-    return take_probe(probe, site) if aside is None else aside.result()
+    if aside is not None:
+        found: Probed = aside.result()
+        return found
+    tour = site.tour
+    ends_it = probe.ends_connection and tour is not None and tour.usable
+    return take_probe(probe, site, tour if ends_it else None)
 
 
 def take_probe(
@@ -139,7 +144,8 @@ def take_probe(
 def prepare_probes(probes: Sequence[Probe], site: Site, idle: Conversation | None = None) -> None:
     """Set the servers going over which these probes will be taken.
 
-    An idle connection is one that may be ended: starting another for that takes longer.
+    An idle connection is one that may be ended: starting another for that takes longer. Where
+    others ask on it first, that comes last.
 
     Those that have connections of their own are taken on the side from now on, two at a time;
     slow ones wait more than they work, and so do not count.
@@ -149,7 +155,14 @@ def prepare_probes(probes: Sequence[Probe], site: Site, idle: Conversation | Non
     another = any(step.options.connection == "new" for one in together for step in one.steps)
     needed |= {"another"} if another else set()
     set_going(site, [one for one in ("polite", "rude", "another") if one in needed])
-    aside = [one for one in probes if is_taken_aside(one) and one.name not in site.aside]
+    is_shared = idle is not None and idle in site.shared.values()
+    aside = [
+        one
+        for one in probes
+        if is_taken_aside(one)
+        and one.name not in site.aside
+        and not (one.ends_connection and is_shared)
+    ]
     if aside:
         pool = ThreadPoolExecutor(2 + sum(one.is_slow for one in aside), "mcptest-probe")
         for one in sorted(aside, key=lambda one: not one.is_slow):

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from mcptest.core.capture import AnyRecord, Exited, Frame, Trouble
+from mcptest.core.capture import AnyRecord, Closed, Exited, Frame, Trouble
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.judgement import Evidence, RuleResult
 from mcptest.core.limits import MEBIBYTE
@@ -280,13 +280,23 @@ def judge_session(rule: Rule, conversation: Conversation) -> Deciding:
 
 def _verdicts(conversation: Conversation, rules: Sequence[Rule]) -> Iterator[Verdict]:
     tape, site = conversation.tape, conversation.site
-    if tape.dropped or not tape.records or not rules:
+    cut_off = tape.dropped and conversation.ends is None
+    if cut_off or not tape.records or not rules:
         return
-    source = tape.as_session(site.revision.wire_version)
-    judged = judge(source, rules, site.revision, repeating=True)
-    for verdict in judged.verdicts:
-        of_server = about_the_server(verdict, judged.of_server[verdict.rule])
-        yield without_impatience(of_server, tape.records, site.order.timeout)
+    parts = {conversation.ends: list(rules)}
+    if conversation.tour_ends is not None:  # what came after the tour is no matter of its rules
+        of_tour = [rule for rule in rules if rule.conversations == "tour"]
+        others = [rule for rule in rules if rule.conversations != "tour"]
+        parts = {conversation.tour_ends: of_tour, conversation.ends: others}
+    for end, some in parts.items():
+        records = tape.records[:end]
+        if end is not None:
+            records.append(Closed(t=records[-1].t, records=end))
+        source = tape.as_session(site.revision.wire_version, records)
+        judged = judge(source, some, site.revision, repeating=True)
+        for verdict in judged.verdicts:
+            of_server = about_the_server(verdict, judged.of_server[verdict.rule])
+            yield without_impatience(of_server, records, site.order.timeout)
 
 
 def without_impatience(verdict: Verdict, records: Sequence[AnyRecord], timeout: float) -> Verdict:
@@ -325,7 +335,9 @@ def _can_judge(rule: Rule, conversation: Conversation) -> bool:
         return conversation is conversation.site.tour
     if rule.is_about_silence and (conversation.gone or conversation.mute):
         return False  # what it died of, or fell silent over, is told already
-    return conversation.polite or rule.conversations == "any"
+    if rule.conversations == "any":
+        return not conversation.goes_on
+    return conversation.polite
 
 
 def about_the_server(verdict: Verdict, of_server: int) -> Verdict:

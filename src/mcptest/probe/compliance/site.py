@@ -527,6 +527,41 @@ class Site:
         tape.channel = os.urandom(8).hex()
         return tape
 
+    @property
+    def starting(self) -> int:
+        """Processes that were set going and have not answered yet."""
+        if self.transport != "stdio":
+            return 0
+        return sum(one.beginning and not one.client.has_begun for one in self.shared.values())
+
+    @property
+    def can_ask_on_tour(self) -> bool:
+        """Whether the first connection serves as any other: a process less to start.
+
+        Who declared something in a handshake has declared it for the whole session.
+        """
+        return self.transport == "stdio" and self.revision.era is Era.STATELESS
+
+    def tour_to_spoil(self) -> Conversation | None:
+        """The first connection for something rude, where others asked on it until now."""
+        tour = self.tour
+        if tour is None or self.shared.get(("polite", ())) is not tour:
+            return None
+        del self.shared["polite", ()]
+        self.tour = tour.handed_over(self)
+        return self.tour
+
+    def spare_connection(self) -> Conversation | None:
+        """The second connection, which nobody needs any more; None where it is of no use."""
+        found = self.shared.pop(("another", ()), None)
+        if found is None or self.transport != "stdio" or not (found.polite and found.usable):
+            return None
+        try:
+            self.ready(found)
+        except PeerError:
+            return None
+        return None if found.tape.dropped or found.may_be_of_other_era else found
+
     # -- a server that runs once at a time -------------------------------------------------
 
     @property

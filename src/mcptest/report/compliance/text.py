@@ -21,6 +21,7 @@ from mcptest.core.judgement import (
     GateResult,
     Judgement,
     JudgingBegan,
+    JudgingWaits,
     RuleResult,
     SectionScore,
 )
@@ -517,12 +518,17 @@ class JudgingProgress:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._revision = ""
+        self._reached = 0, 0
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, JudgingBegan):
-            self._revision = str(event.revision)
-            self._progress.reach(0, event.rules, f"{event.server} {self._revision}")
+            self._revision, self._reached = str(event.revision), (0, event.rules)
+            self._progress.reach(*self._reached, f"{event.server} {self._revision}")
             return
-        self._progress.reach(event.done, event.total, f"{event.id} {self._revision}")
+        if isinstance(event, JudgingWaits):
+            self._progress.reach(*self._reached, event.what)
+            return
+        self._reached = event.done, event.total
+        self._progress.reach(*self._reached, f"{event.id} {self._revision}")
         if event.failed:
             self._progress.fail(f"{event.id} {self._revision}", event.title)
