@@ -146,7 +146,7 @@ def test_a_client_that_stays_is_ended_at_its_limit() -> None:
     assert time.monotonic() - began < 20
     assert result.ended is not None
     assert result.ended.timed_out
-    assert "within 0.3 s" in row(result, "client-exit").message
+    assert "within 0.3s" in row(result, "client-exit").message
     assert result.failed
 
 

@@ -275,7 +275,7 @@ def test_a_session_that_lasts_too_long_is_ended_and_fails(calls: Path, tmp_path:
     try:
         assert process.wait(BOUND) == 1  # though our end of its stdin is still open
         assert process.stderr is not None
-        assert b"timed out: the session was not over after 0.5 s" in process.stderr.read()
+        assert b"timed out: the session was not over after 0.5s" in process.stderr.read()
         assert not is_alive(int(pid_file.read_text()))
     finally:
         process.kill()

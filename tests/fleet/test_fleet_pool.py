@@ -84,7 +84,7 @@ def test_a_server_that_says_nothing_is_left_at_its_limit_and_the_others_go_on(
     ]
     found = all_of(orders, 1)
     assert found[0].server.outcome is NOT_JUDGED
-    assert "5 s" in found[0].server.reason
+    assert "5s" in found[0].server.reason
     assert found[1].server.outcome is UNREACHABLE
     assert not is_alive(int(mark.read_text()))
 
@@ -96,7 +96,7 @@ def test_the_start_of_a_process_is_part_of_the_time_for_its_server(
     order = FleetServerOrder(name="over", target=GONE, limit=0.01)
     found = judge_in_process(order)
     assert found.server.outcome is NOT_JUDGED
-    assert found.server.reason == "not judged to the end within 0.01 s"
+    assert found.server.reason == "not judged to the end within 0.01s"
 
 
 def test_a_process_that_does_not_heed_its_limit_is_killed_with_its_server(
@@ -113,7 +113,7 @@ def test_a_process_that_does_not_heed_its_limit_is_killed_with_its_server(
     )
     found = judge_in_process(stuck)
     assert found.server.outcome is NOT_JUDGED
-    assert found.server.reason == "not judged within 0 s"
+    assert found.server.reason == "not judged within 0s"
     if mark.exists():
         assert not is_alive(int(mark.read_text()))
 
@@ -221,7 +221,7 @@ def test_what_was_found_by_then_is_told_and_its_captures_are_finished(
     order = FleetServerOrder(name="a", target=GONE, limit=1.5, captures=str(tmp_path))
     found = judge_in_process(order)
     assert found.server.outcome is NOT_JUDGED
-    assert found.server.reason == "not judged within 1.5 s"
+    assert found.server.reason == "not judged within 1.5s"
     assert found.server.audit == WELL
     assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
     last = (tmp_path / "s.jsonl").read_text().splitlines()[-1]
@@ -237,6 +237,6 @@ def test_a_server_is_not_audited_when_the_time_is_over(monkeypatch: pytest.Monke
     kept: list[Found] = []
     found = worker.judge_one(order, lambda text: None, kept.append)
     assert found.server.outcome is NOT_JUDGED
-    assert found.server.reason == "not judged to the end within 10 s"
+    assert found.server.reason == "not judged to the end within 10s"
     assert found.server.compliance == judged()
     assert kept[0].server.compliance == judged()

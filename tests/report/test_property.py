@@ -9,11 +9,11 @@ from mcptest.report.terminal import Style
 
 
 def test_a_property_that_was_not_tried_neither_holds_nor_is_broken() -> None:
-    late = PropertyResult(name="late", about="", ended_early="not tried: stopped after 10s")
+    late = PropertyResult(name="late", about="", ended_early="not run: stopped after 10s")
     held = PropertyResult(name="held", about="", examples=3)
     report = PropertyReport(server="s", properties=(held, late), seed=1)
     assert report.failed, "what was asked for and not done is never green"
-    assert report.in_words() == "1/1 properties hold, 3 examples, 1 not tried (late), seed 1"
+    assert report.in_words() == "1/1 properties hold, 3 examples, 1 not run (late), seed 1"
     style = Style(colour=False)
     [row] = [line for line in report.lines(style) if " late " in line]
     assert row.lstrip().startswith(style.unsure)

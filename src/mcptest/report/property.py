@@ -199,7 +199,7 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
         told = {
             f"counterexample{'s' * (failed != 1)}": failed,
             "SHOULD rules not followed": len(self.counterexamples) - failed,
-            f"not tried ({', '.join(untried)})": len(untried),
+            f"not run ({', '.join(untried)})": len(untried),
             f"restart{'s' * (self.restarts != 1)}": self.restarts,
         }
         told["not checked (list or schema)"] = len(self.problems)

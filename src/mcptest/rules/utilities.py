@@ -251,7 +251,7 @@ def cancelled_requests_are_not_answered(check: Check) -> Watching:
         unanswered.pop(cancelled.place, None)
         knew = read_until.get(step.sender, 0.0) > cancelled.t
         if check.session.form == "full" and knew and step.t - cancelled.t > RACE:
-            late = f"{step.t - cancelled.t:.3f} s after its cancellation"
+            late = f"{step.t - cancelled.t:.3f}s after its cancellation"
             told = f"the {step.sender} answered a cancelled request {late}"
             check.violated(step, told, "no response")
         else:

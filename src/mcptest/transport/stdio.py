@@ -270,7 +270,7 @@ class Stdio:
                 self._unsent = bytes(rest)
                 message = (
                     f"the server does not read its stdin: {len(rest)} bytes could not be written "
-                    f"within {deadline.limit:g} s"
+                    f"within {deadline.limit:g}s"
                 )
                 raise PeerError(ErrorKind.TIMEOUT, f"{message}{self._in_detail()}")
             # Go on reading meanwhile: with both pipes full, each side would wait for the other.

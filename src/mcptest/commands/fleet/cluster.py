@@ -118,7 +118,7 @@ def _within(
         threading.Thread(target=act, daemon=True).start()
         found = None if stop.is_set() else done.get(timeout=seconds)
     except queue.Empty:
-        return None, TimeoutError(f"nothing came within {seconds:g} s")
+        return None, TimeoutError(f"no response within {seconds:g}s")
     finally:
         stop.on_set = before
     if found is None:

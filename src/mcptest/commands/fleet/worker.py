@@ -80,7 +80,7 @@ def judge_one(
         row = replace(
             row,
             outcome=ServerOutcome.NOT_JUDGED,
-            reason=f"not judged to the end within {order.limit:g} s",
+            reason=f"not judged to the end within {order.limit:g}s",
             hint="raise --server-timeout",
         )
     spent = round((time.monotonic() - begun) * 1000)

@@ -269,7 +269,7 @@ class WorkerProcess:
         if self._is_stopped:
             outcome, reason = ServerOutcome.INTERRUPTED, "interrupted"
         elif self._is_over:
-            reason = f"not judged within {self._order.limit:g} s"
+            reason = f"not judged within {self._order.limit:g}s"
         spent = round((time.monotonic() - self._began) * 1000)
         row = replace(self._found.server, outcome=outcome, reason=reason, duration_ms=spent)
         return Found(row, self._found.offered)

@@ -253,7 +253,7 @@ def _session_results(
 ) -> Iterator[TestResult]:
     """What makes every other verdict doubtful."""
     if passed.timed_out:
-        detail = f"timed out: the session was not over after {limit:g} s"
+        detail = f"timed out: the session was not over after {limit:g}s"
         yield TestResult(SESSION, Status.FAIL, detail, kind="timeout")
     elif passed.unasked and not trace.heard:
         detail = f"{passed.told} before it sent a message"

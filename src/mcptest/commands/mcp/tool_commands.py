@@ -355,7 +355,7 @@ def await_command(
                 child.stop()
             elif int(child.seconds) > last:
                 last = int(child.seconds)
-                call.progress(last, order.limit, f"{what} has been running for {last} s")
+                call.progress(last, order.limit, f"{what} has been running for {last}s")
     finally:
         if not child.ended:  # nobody wants the rest; its folder goes when it is gone
             place.in_use = True
@@ -365,7 +365,7 @@ def await_command(
         raise ToolFailure("it printed more than can be kept; name fewer things at once")
     if child.seconds > order.limit and child.code in {ExitCode.INTERRUPTED, -15, -9}:
         raise ToolFailure(
-            f"it was not done after {order.limit} s and was ended; pass a larger limit "
+            f"it was not done after {order.limit}s and was ended; pass a larger limit "
             f"(up to {MAX_LIMIT}), or name less at once"
         )
     return CommandOutput(child.code, _text(child.out), _text(child.err))

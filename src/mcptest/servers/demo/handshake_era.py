@@ -238,7 +238,7 @@ class HandshakeSession:
 
         def give_up() -> None:
             withdraw()
-            job.fail(ToolFailure(f"The client did not answer {ask.method} in {ASK_SECONDS} s."))
+            job.fail(ToolFailure(f"The client did not answer {ask.method} in {ASK_SECONDS}s."))
 
         self._asks[number] = (job, ask, self.world.loop.after(ASK_SECONDS, give_up))
         job.on_cancel = withdraw

@@ -241,7 +241,7 @@ def _how_it_ended(seen: SeenSession, timeout: float) -> str:
     ended = seen.ended or Ended()
     if ended.timed_out:
         return (
-            f"the client did not end within {timeout:g} s, and its whole process group was ended; "
+            f"the client did not end within {timeout:g}s, and its whole process group was ended; "
             "--timeout gives it longer"
         )
     if seen.was_settled:
