@@ -54,7 +54,7 @@ def test_a_server_about_which_nothing_can_be_said_is_no_success() -> None:
 
 
 def test_a_property_that_does_not_exist_is_said_before_a_server_starts() -> None:
-    with pytest.raises(UsageError, match="unknown property 'conversation'"):
+    with pytest.raises(UsageError, match="unknown property conversation"):
         check_property("/no/such/server", "conversation")
 
 

@@ -50,7 +50,7 @@ def explained(name: str, style: Style) -> tuple[bytes, Iterable[str]]:
     lint_rule = find_lint_rule(name)
     if lint_rule is None:
         raise UsageError(
-            f"unknown lint code: {show(name.strip(), 40)}", hint="mcptest lint --list lists them"
+            f"unknown lint code {show(name.strip(), 40)}", hint="`mcptest lint --list` lists them"
         )
     return lint_rule_as_json(lint_rule), lint_rule_page(lint_rule, style)
 

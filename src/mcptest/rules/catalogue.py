@@ -43,4 +43,4 @@ def unknown_rule(name: str, known: Sequence[str]) -> UsageError:
     near = full if full in known else "".join(close_matches(wanted[:40], known, n=1, cutoff=0.4))
     hint = f"did you mean {near}? " if near else ""
     hint += "`mcptest compliance rules` lists all rules"
-    return UsageError(f"unknown rule: {show(name, 60)}", hint=hint)
+    return UsageError(f"unknown rule {show(name, 60)}", hint=hint)

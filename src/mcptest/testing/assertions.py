@@ -119,7 +119,7 @@ def _order(server: Server, names: Sequence[str]) -> PropertyOrder:
     for name in names:
         if name not in PROPERTIES:
             hint = f"there are {', '.join(PROPERTIES)}"
-            raise UsageError(f"unknown property {name!r}", hint=hint)
+            raise UsageError(f"unknown property {name}", hint=hint)
     return PropertyOrder(
         target=server.target,
         revision=server.wanted,

@@ -68,7 +68,9 @@ def _rules(arguments: argparse.Namespace) -> list[LintRule]:
 
     select, ignore = codes(arguments.select), codes(arguments.ignore)
     for code in unknown_codes([*select, *ignore]):
-        raise UsageError(f"unknown lint code: {code!r}", hint="see mcptest lint --list")
+        raise UsageError(
+            f"unknown lint code {show(code, 40)}", hint="`mcptest lint --list` lists them"
+        )
     rules = chosen_rules(select, ignore, arguments.profile)
     if not rules:
         raise UsageError("--select and --ignore leave no code to check")

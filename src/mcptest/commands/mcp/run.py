@@ -83,7 +83,7 @@ class Toolbox:
         page = knowledge.page_of(arguments["id"])
         if page is None:
             name = show(arguments["id"], 40)
-            raise ToolFailure(f"there is no rule {name!r}; list_rules has the ids of all")
+            raise ToolFailure(f"unknown rule {name}; list_rules lists all rules")
         return tool_result(call, page, {"id": arguments["id"].strip().upper(), "page": page})
 
     def list_rules(self, arguments: Obj, call: Call) -> Obj:

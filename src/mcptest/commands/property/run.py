@@ -19,6 +19,7 @@ from mcptest.commands.reporting import Saved, captures_for_html, conclude, saved
 from mcptest.commands.server_options import ending_for_people, repeat_command
 from mcptest.core.errors import ExitCode, UsageError, close_matches
 from mcptest.core.redaction import redaction
+from mcptest.core.safe_text import show
 from mcptest.probe.counterexamples import (
     FOLDER,
     Examples,
@@ -61,8 +62,8 @@ def _check(arguments: argparse.Namespace) -> None:
     for name in arguments.property:
         if name not in PROPERTIES:
             near = close_matches(name, PROPERTIES, n=1)
-            hint = f"did you mean {near[0]}?" if near else "mcptest property --list lists them"
-            raise UsageError(f"unknown property: {name!r}", hint=hint)
+            hint = f"did you mean {near[0]}?" if near else "`mcptest property --list` lists them"
+            raise UsageError(f"unknown property {show(name, 60)}", hint=hint)
     if arguments.seed is None:
         arguments.seed = secrets.randbelow(_LARGEST_SEED)
     if arguments.seed < 0:

@@ -150,7 +150,7 @@ def scenario_named(side: Side, name: str) -> Scenario[Any]:
         raise UsageError(f"cannot run the scenario {name}: {missing[name]}")
     near = nearest(name, tuple(scenario_table(side)))
     hint = f"did you mean {near}?" if near else "list them with mcptest conformance list"
-    raise UsageError(f"unknown scenario: {name}", hint=hint)
+    raise UsageError(f"unknown scenario {name}", hint=hint)
 
 
 def suites(side: Side) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ def scenarios(
     """The scenarios of a suite that exist in a revision and over a transport."""
     wanted = "active" if suite == "core" and side is Side.SERVER else suite
     if wanted not in suites(side):
-        raise UsageError(f"unknown suite: {suite}", hint=did_you_mean(suite, suites(side)))
+        raise UsageError(f"unknown suite {suite}", hint=did_you_mean(suite, suites(side)))
     return [
         one
         for one in scenario_table(side).values()

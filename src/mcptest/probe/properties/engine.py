@@ -141,7 +141,7 @@ def run_properties(
 def replay_example(order: PropertyOrder, example: SavedExample) -> PropertyReport:
     """Try one counterexample again. Raises PeerError when the server can't be reached."""
     if example.of_property not in PROPERTIES:
-        raise UsageError(f"unknown property {example.of_property!r}")
+        raise UsageError(f"unknown property {show(example.of_property, 60)}")
     relates = [isinstance(step, Relate) for step in example.steps]
     if relates != [True] if PROPERTIES[example.of_property].relation else any(relates):
         raise UsageError(f"its steps do not belong to {example.of_property!r}")
