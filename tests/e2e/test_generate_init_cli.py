@@ -42,6 +42,31 @@ def test_writes_are_not_skipped_when_they_are_asked_for(tmp_path: Path) -> None:
     assert tools_in(tmp_path) == {"echo": False, "wipe": False}
 
 
+@pytest.mark.parametrize("command", ["generate", "init"])
+def test_one_tool_that_may_write_is_allowed_by_its_name(command: str, tmp_path: Path) -> None:
+    folder = tmp_path / "evals"
+    words = (
+        ("generate", "--output", str(folder)) if command == "generate" else ("init", str(folder))
+    )
+    options = (*words, "--allow-tool", "wipe", "--", *EXPLORED, "only=echo,wipe,silent")
+    done = mcptest(*options)
+    assert done.code == 0, done.said
+    assert tools_in(folder) == {"echo": False, "wipe": False, "silent": True}
+
+
+@pytest.mark.parametrize("command", ["generate", "init"])
+def test_a_tool_to_be_allowed_has_to_be_there(command: str, tmp_path: Path) -> None:
+    folder = tmp_path / "evals"
+    words = (
+        ("generate", "--output", str(folder)) if command == "generate" else ("init", str(folder))
+    )
+    done = mcptest(*words, "--allow-tool", "wpe", "--", *EXPLORED, "only=echo,wipe")
+    assert done.code == 2
+    assert "the server has no tool named 'wpe'" in done.err
+    assert "did you mean wipe?" in done.err
+    assert not folder.exists()
+
+
 def test_nothing_is_called(tmp_path: Path) -> None:
     wire = tmp_path / "wire"
     options = ("--output", str(tmp_path / "evals"), "--save-capture", str(wire))

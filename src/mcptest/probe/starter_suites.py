@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from mcptest.schema.tool_inputs import (
     template_variables,
 )
 from mcptest.session.pages import Offer, named_items
-from mcptest.session.tool_safety import runs_only_as_task, why_not
+from mcptest.session.tool_safety import may_call, runs_only_as_task, why_not
 from mcptest.suite.starters import (
     SCHEMA_FILE,
     FileNames,
@@ -50,12 +50,17 @@ _WRITTEN_AT_ONCE = 16
 
 
 def starters_of_offer(
-    offer: Offer, *, include_writes: bool, ground: FixturePaths | None = None
+    offer: Offer,
+    *,
+    include_writes: bool,
+    allow_tools: Container[str] = (),
+    ground: FixturePaths | None = None,
 ) -> Iterator[Starter]:
     """A test for each item, none of which was called. What may write is marked to be skipped."""
     for tool in named_items(offer.tools):
-        made, reason = input_for(tool, ground), why_not(tool)
-        skip = ONLY_AS_TASK if runs_only_as_task(tool) else "" if include_writes else reason
+        made = input_for(tool, ground)
+        reason = "" if include_writes or may_call(tool, allow_tools) else why_not(tool)
+        skip = ONLY_AS_TASK if runs_only_as_task(tool) else reason
         comments = _about(tool) + tuple(filter(None, (made.doubt, made.unchecked)))
         yield Starter(
             "tool",

@@ -14,11 +14,13 @@ from mcptest.probe.starter_suites import place_starters, starters_of_offer, writ
 from mcptest.report.starter_files import placed_lines
 from mcptest.schema.tool_inputs import unchecked_schemas
 from mcptest.session.answers import NO_ANSWERS
+from mcptest.session.pages import check_tool_names
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_server_options(parser)
     add = OptionGroup(parser, "selection")
+    add("--allow-tool NAME", "leave out skip: true for this tool (repeatable)")
     about = "leave out skip: true for tools not marked readOnlyHint"
     add("--allow-writes", about, was="--include-writes")
     OptionGroup(parser, "execution").known("--fixture")
@@ -37,7 +39,16 @@ def run(arguments: argparse.Namespace) -> int:
 def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
     offer = explored.subject.offer()
     ground = explored.ground(as_variable=True)
-    starters = [*starters_of_offer(offer, include_writes=arguments.allow_writes, ground=ground)]
+    if "tools/list" not in offer.problems:
+        check_tool_names(arguments.allow_tool, offer.tools)
+    starters = [
+        *starters_of_offer(
+            offer,
+            include_writes=arguments.allow_writes,
+            allow_tools=arguments.allow_tool,
+            ground=ground,
+        )
+    ]
     if explored.stop.is_set():
         sys.stderr.write("mcptest: interrupted; no file was written\n")
         return ExitCode.INTERRUPTED

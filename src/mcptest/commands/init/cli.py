@@ -10,7 +10,7 @@ from mcptest.commands.options import OptionGroup, add_common_options, add_server
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_server_options(parser, is_argument=False)
-    OptionGroup(parser, "selection").known("--allow-writes")
+    OptionGroup(parser, "selection").known("--allow-tool", "--allow-writes")
     OptionGroup(parser, "execution").known("--fixture", "--max-time")
     add = OptionGroup(parser, "output files")
     about = "folder to write the suite to (default: evals)"

@@ -32,6 +32,7 @@ from mcptest.report.starter_files import placed_lines
 from mcptest.schema.tool_inputs import NO_STRUCTURED_CONTENT
 from mcptest.session.answers import NO_ANSWERS
 from mcptest.session.connection import Stopped
+from mcptest.session.pages import check_tool_names
 from mcptest.suite.starters import SCHEMA_FILE, WrittenServer, scalar
 from mcptest.transport.target import Target
 
@@ -61,12 +62,15 @@ def _write_suite(
     _check_free(arguments.folder)
     order = AuditOrder(
         include_writes=arguments.allow_writes,
+        allow_tools=frozenset(arguments.allow_tool),
         verify=False,
         ground=explored.ground(),
         timeout=duration(arguments.timeout, "--timeout"),
     )
     audit = Audit(explored.subject, order)
     audit.meet()
+    if "tools/list" not in audit.offer.problems:
+        check_tool_names(arguments.allow_tool, audit.offer.tools)
     for _ in audit.items():
         pass
     was_cut = cut_off(explored, arguments, interrupted=audit.interrupted)
