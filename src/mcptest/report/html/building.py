@@ -171,8 +171,12 @@ class Pictures:
         code: ExitCode,
         notes: Sequence[str] = (),
         embedded: str = "every recorded session",
+        whole: FleetReport | None = None,
     ) -> bytes:
-        """The whole file. `embedded`: which sessions it holds, in words."""
+        """The whole file. `embedded`: which sessions it holds, in words.
+
+        `whole`: the report of which what is stored are the parts.
+        """
         places = Places(self.sessions)
         sources = told_apart(stored, [source_of(one, places) for one in stored])
         demands = (one.report.demand for one in stored if isinstance(one.report, RunReport))
@@ -189,6 +193,8 @@ class Pictures:
             made_by=f"mcptest {__version__}",
             latencies=self.latencies.measured(),
             embedded=embedded,
+            summary=whole.in_words() if whole else "",
+            ms=whole.duration_ms if whole else 0,
         )
         return render(page, self.sessions, self._pins(stored, sources, places), self.chunks)
 
@@ -261,7 +267,8 @@ def page_of(
             notes.append(f"not shown: {error.message}")
     report = stamped(report)
     if isinstance(report, FleetReport):
-        return pictures.page(parts_of_fleet(report), report.code, (*report.notes, *notes), embedded)
+        said = (*report.notes, *notes)
+        return pictures.page(parts_of_fleet(report), report.code, said, embedded, report)
     return pictures.page([Stored(name, report)], report.code, notes, embedded)
 
 

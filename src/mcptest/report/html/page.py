@@ -46,6 +46,9 @@ class Page(msgspec.Struct, frozen=True):
     made_by: str = ""
     latencies: tuple[Latency, ...] = ()
     embedded: str = ""
+    summary: str = ""
+    """What happened, and how long it took, where several sources are one report."""
+    ms: int = 0
     """Which of the recorded sessions the page holds, in words."""
 
 

@@ -191,7 +191,7 @@ def _of_counterexample(found: Counterexample, places: Places) -> Iterator[Fact]:
 
 def source_of_audit(report: AuditReport, places: Places) -> Source:
     items = (_item(one, places) for one in report.items)
-    grade = f"{report.score} %" if report.score is not None else ""
+    grade = f"{report.score}%" if report.score is not None else ""
     return _source(report, items, group="lists", grade=grade)
 
 

@@ -30,6 +30,11 @@ function factBody(fact) {
     return h("a", { href: text, rel: "noopener noreferrer", target: "_blank" }, text);
   }
   if (fact.form === "message") return longText(text, { json: true, folded: /^(Request|Sent)/.test(fact.label) });
+  if (fact.form === "command" && text.length < 4000 && !text.includes("\n")) {
+    const box = longText(text);
+    box.querySelector("pre").replaceChildren(...h("pre", {}, unbrokenWords(text)).childNodes);
+    return box;
+  }
   if (fact.form === "code" || fact.form === "command" || text.length > 2000) return longText(text);
   const paragraph = h("p", { class: "peer prose" });
   // What stands between backticks is code, in our own words as in those of a peer.

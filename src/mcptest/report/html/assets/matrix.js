@@ -134,6 +134,9 @@ function prepareMatrix() {
   const box = byId("matrix-list");
   box.append(matrixHead());
   box.style.setProperty("--columns", columns.length);
+  // Few columns have room for the names of their servers.
+  const longest = Math.max(...columns.map((name) => ((heads.get(name) || {}).server || name).length));
+  if (columns.length <= 6) box.style.setProperty("--named", `${Math.min(20, 56 / columns.length, Math.max(5.3, longest * 0.6 + 1.2))}rem`);
   box.append(h("p", { id: "matrix-empty", class: "soft", hidden: true }, "No rules match. Press Esc to clear the filters."));
   matrixList = new LongList(box, 34, drawnMatrixRow, (at) => openCell(at, matrix.column));
   box.addEventListener("keydown", (event) => {

@@ -142,9 +142,9 @@ function wireCard() {
 }
 
 function hero() {
-  const total = page.sources.reduce((sum, source) => sum + (source.ms || 0), 0);
+  const total = page.ms || page.sources.reduce((sum, source) => sum + (source.ms || 0), 0);
   const started = page.sources.map((source) => source.started).filter(Boolean).sort()[0];
-  const only = page.sources.length === 1 ? page.sources[0] : {};
+  const only = page.summary ? page : page.sources.length === 1 ? page.sources[0] : {};
   const calls = page.sources.map((source) => source.invocation).filter(Boolean);
   const same = (name) => { const values = [...new Set(calls.map((call) => call[name]).filter(Boolean))]; return values.length === 1 ? values[0] : ""; };
   const commit = same("commit");
@@ -153,7 +153,7 @@ function hero() {
   return h("section", { class: "hero " + (page.exit_code ? "fail" : "pass") },
     h("p", { class: "headline" }, page.verdict),
     only.summary && !/^\d+ passed, \d+ failed, \d+ skipped$/.test(only.summary) && h("p", { class: "peer" }, cut(only.summary, 1000)),
-    same("command") && h("pre", { class: "commandline peer" }, cut(same("command"), 4000)),
+    same("command") && h("pre", { class: "commandline peer" }, unbrokenWords(cut(same("command"), 4000))),
     h("p", { class: "soft peer" }, [started && dateInWords(started), total && clock(total), commit && `commit ${commit}`, same("platform"), page.made_by, `exit code ${page.exit_code}`].filter(Boolean).join(" · ")),
     outcomeBar(), h("div", { class: "tiles" }, tiles));
 }

@@ -46,6 +46,9 @@ const plain = (text) => String(text).replace(UNSEEN_IN_LINE, asEscape);
 
 const cut = (text, most) => (text.length > most ? text.slice(0, most) + "…" : text);
 
+// A command is broken between its words: a browser would break `--html` behind its hyphens.
+const unbrokenWords = (command) => command.split(/(\s+)/).map((word) => (/^-[^\s]{1,30}$/.test(word) || /^\d[\d-]{1,11}$/.test(word) ? h("span", { class: "unbroken" }, word) : word));
+
 function h(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
