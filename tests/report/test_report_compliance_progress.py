@@ -17,7 +17,7 @@ def test_a_terminal_sees_how_many_rules_are_judged() -> None:
     progress, clock = started(stream, 0)
     tell = JudgingProgress(progress)
     progress.tick()
-    assert "starting 0s" in plain(stream.getvalue())
+    assert "starting … 0s" in plain(stream.getvalue())
     clock.now += 1
     tell(BEGAN)
     assert "[0/168] 1s" in plain(stream.getvalue())

@@ -80,7 +80,7 @@ def test_without_unicode_it_is_drawn_in_ascii() -> None:
 
 
 def test_before_anything_is_counted_it_says_that_it_starts() -> None:
-    assert live_lines(LiveState(done=0, total=0, seconds=2), PLAIN, 80) == ["starting 2s"]
+    assert live_lines(LiveState(done=0, total=0, seconds=2), PLAIN, 80) == ["starting … 2s"]
     whole = live_lines(LiveState(done=9, total=9, seconds=0.4), PLAIN, 80)
     assert whole == [f"{'━' * 40} [9/9] 0s"]
 

@@ -52,7 +52,8 @@ def live_progress(
     """Erased at the end, also for one who is told to go twice and leaves without another word."""
     quiet = getattr(arguments, "quiet", False)
     style = Style.of(sys.stderr, no_color=arguments.no_color)
-    progress = Progress(sys.stderr, total, style, verbose=verbose and not quiet)
+    began = None if total else Meanwhile.shown_since  # one clock for as long as a server starts
+    progress = Progress(sys.stderr, total, style, verbose=verbose and not quiet, began=began)
     progress.is_live = shown = progress.is_live and not quiet
     if shown:
         last_words.append(_erase)
@@ -73,6 +74,7 @@ def show_start(meanwhile: Meanwhile, words: str, stream: TextIO, *, began: float
     """`starting npx … 3s`, on a terminal that somebody looks at."""
     if not is_live(stream, Style.of(stream)):
         return
+    Meanwhile.shown_since = began
     block = LiveBlock(stream)
 
     def draw() -> None:

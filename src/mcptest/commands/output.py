@@ -24,6 +24,8 @@ class Meanwhile:
     """A display for as long as the command itself writes nothing: never both at once."""
 
     current: ClassVar[Meanwhile | None] = None
+    shown_since: ClassVar[float | None] = None
+    """When the wait began that a terminal shows."""
 
     def __init__(self, show: Callable[[Meanwhile], None]) -> None:
         """`show` runs in a thread of its own, until `lasts` says that it is over."""

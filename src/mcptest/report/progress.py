@@ -59,7 +59,7 @@ def told_failure(name: str, reason: str, style: Style, width: int) -> list[str]:
 
 def _first_line(state: LiveState, style: Style, room: int) -> str:
     """The counter always; then what is left of the room, by how much it matters."""
-    counter = terminal.cut(f"[{state.done}/{state.total}]" if state.total else "starting", room)
+    counter = terminal.cut(f"[{state.done}/{state.total}]" if state.total else "starting …", room)
     facts = list(_facts(state))
     separator = f" {style.dot} "
     kept: list[str] = []
@@ -218,8 +218,10 @@ class Progress:
         *,
         verbose: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        began: float | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
+        """`began`: when a person began to wait, if that was before now."""
         self._style = style
         self._verbose = verbose
         self._clock = clock
@@ -227,8 +229,8 @@ class Progress:
         self.is_live = is_live(stream, style, environment)
         self.running: dict[Hashable, tuple[str, float]] = {}
         self.total = total
-        self._began = clock()
-        self._drawn_at = self._began + BEFORE_THE_FIRST - BETWEEN_DRAWINGS
+        self._began = clock() if began is None else began
+        self._drawn_at = clock() + BEFORE_THE_FIRST - BETWEEN_DRAWINGS
         self._done = 0
         self._failed = 0
         self._doing = ""

@@ -146,7 +146,7 @@ def _run_probes(
     judged = dict.fromkeys((item.id for item in items), _NOT_REACHED)
     try:
         if items:
-            tell(0, len(items), "looking around")
+            tell(0, len(items), "reading what the server offers")
             examination.look_around()
         last = {name: place for place, name in enumerate(_LAST, 1)}
         for done, item in enumerate(sorted(items, key=lambda one: last.get(one.id, 0))):
