@@ -92,9 +92,23 @@ NUMBER = "did you mean --number? see mcptest try --help"
         (["recrod"], "unknown command: recrod", "did you mean record?"),
         (["xyzzy"], "unknown command: xyzzy", "mcptest help --all lists the commands"),
         (["--verison"], "unknown option: --verison", "did you mean --version?"),
-        (["try", "--nmber", "3"], "unrecognized arguments", NUMBER),
-        (["try", "--number", "x"], "invalid int value", "see mcptest try --help"),
-        (["try", "--num", "3"], "unrecognized arguments", NUMBER),
+        (["try", "--nmber", "3"], "unknown option", NUMBER),
+        (["try", "--number", "x"], "--number: x is not a whole number", "see mcptest try --help"),
+        (["try", "--num", "3"], "unknown option", NUMBER),
+        (["try", "--number"], "--number needs a value", "see mcptest try --help"),
+        (["record", "demo"], "missing: --out", "see mcptest record --help"),
+        (
+            ["lint", "--tools", "a.json", "--format", "xml"],
+            "--format: xml is not one of text, json, agent, tap",
+            "see mcptest lint --help",
+        ),
+        (["compliance"], "missing: ACTION", "see mcptest compliance --help"),
+        (
+            ["compliance", "rn"],
+            "unknown action: rn",
+            "did you mean run? see mcptest compliance --help",
+        ),
+        (["explain"], "missing: ID", "see mcptest explain --help"),
     ],
 )
 def test_a_bad_command_line_is_one_message_with_a_hint_and_exit_code_2(

@@ -356,7 +356,7 @@ def _killed_at_last(process: subprocess.Popen[bytes]) -> Iterator[None]:
         (["--server", "http://user:pw@example.com/"], 2, "user name or password"),
         (["--server", "http://127.0.0.1:1/", "--header", "X=a\nb"], 2, "header"),
         (["--server", "http://127.0.0.1:1/", "--header", "X y=1"], 2, "header"),
-        (["--server", "demo", "--form", "yaml"], 2, "invalid choice"),
+        (["--server", "demo", "--form", "yaml"], 2, "yaml is not one of full, exchanges"),
         (["--server", "demo", "--proxy", "--call", "x"], 2, "do not work with --proxy"),
         (["--server", "demo", "--proxy", "--listen", "127.0.0.1:0"], 2, "need a server with a URL"),
     ],

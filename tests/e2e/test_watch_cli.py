@@ -247,7 +247,7 @@ def test_without_a_terminal_plain_lines_tell_the_same(site: Site, way: tuple[str
         (("evals", "--interval", "soon"), "--interval"),
         (("evals", "--jobs", "0"), "--jobs"),
         (("evals", "--fixture", "nowhere"), "--fixture nowhere does not exist"),
-        (("evals", "--json"), "unrecognized arguments"),
+        (("evals", "--json"), "unknown option"),
     ],
 )
 def test_what_can_not_be_watched_is_said_before_anything_is_run(

@@ -170,7 +170,7 @@ def test_removes_without_extends_has_no_meaning(base: Path) -> None:
         (row("AAA-001") + "  needs: {fixture: no_such}\n", 5, 11, "unknown fixture no_such"),
         (row("AAA-001") + row("AAA-001"), 5, 3, "the rule AAA-001 is defined twice"),
         (row("AAA-001") + "  check: pong\n", 5, 3, "the key check appears twice"),
-        ("- rule_id: [\n", 2, 1, "this is not YAML"),
+        ("- rule_id: [\n", 2, 1, "not valid YAML"),
     ],
 )
 def test_a_mistake_has_its_place(

@@ -13,6 +13,7 @@ from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.message import Kind
 from mcptest.session.connection import Connection, encode
+from mcptest.wire.mcp_headers import hint_for_status
 from tests.support.scripted import (
     Later,
     Scripted,
@@ -358,6 +359,7 @@ def test_the_body_of_a_refusal_is_no_malformed_answer(clock: VirtualTime, body: 
     assert error_.message == (
         f"m was refused (HTTP 401; the server requires authorization: Bearer): {body.decode()!r}"
     )
+    assert error_.hint == hint_for_status(401)
 
 
 def test_what_is_meant_as_an_answer_is_one_below_any_status(clock: VirtualTime) -> None:

@@ -30,7 +30,14 @@ from mcptest.commands.output import (
     say_lost,
     take_over_streams,
 )
-from mcptest.core.errors import ExitCode, McptestError, UsageError, close_matches
+from mcptest.core.errors import (
+    ErrorKind,
+    ExitCode,
+    McptestError,
+    PeerError,
+    UsageError,
+    close_matches,
+)
 from mcptest.core.redaction import inherited_secrets, redaction, secrets_of_command
 
 COMMANDS = {
@@ -139,7 +146,8 @@ class Parser(argparse.ArgumentParser):
         )
         near = nearest_word(message, shown)
         hint = f"see {self.prog} --help"
-        raise UsageError(message, hint=f"did you mean {near}? {hint}" if near else hint)
+        hint = f"did you mean {near}? {hint}" if near else hint
+        raise UsageError(in_plain_words(message), hint=hint)
 
     def parse_known_args(  # type: ignore[override]  # of its three forms only this one is used
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -152,7 +160,8 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def _refuse(self, unknown: Sequence[str], found: argparse.Namespace) -> NoReturn:
-        message = f"unrecognized arguments: {' '.join(unknown)}"
+        what = "option" if unknown[0].startswith("-") else "argument"
+        message = f"unknown {what}{'s' * (len(unknown) > 1)}: {' '.join(unknown)}"
         is_argument = any(one.metavar == "SERVER" for one in self._actions)
         named = getattr(found, "server", None)
         is_command = not unknown[0].startswith("--")
@@ -203,7 +212,9 @@ def _run(argv: Sequence[str]) -> int:
     except McptestError as error:
         if debug:
             _show_traceback()
-        hint = f"  {error.hint}\n" if error.hint else ""
+        exited = isinstance(error, PeerError) and error.kind is ErrorKind.EXITED
+        next_step = error.hint or ("run its command yourself to see why" if exited else "")
+        hint = f"  {next_step}\n" if next_step else ""
         sys.stderr.write(f"mcptest: {error.message}\n{hint}")
         return error.exit_code
     except KeyboardInterrupt:
@@ -384,7 +395,7 @@ def _split_at_dashes(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 # -- What was meant where a word of the command line is mistyped ---------------------------------
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
-_UNKNOWN = re.compile(r"unrecognized arguments: (-[^\s=]+)")
+_UNKNOWN = re.compile(r"unknown options?: (-[^\s=]+)")
 
 
 def nearest_word(complaint: str, options: Iterable[str]) -> str:
@@ -396,6 +407,26 @@ def nearest_word(complaint: str, options: Iterable[str]) -> str:
     else:
         return ""
     return next(iter(close_matches(typed, known, n=1, cutoff=0.7)), "")
+
+
+_PLAIN = (
+    (r"^argument ", ""),
+    (r"^ACTION: invalid choice: '(.*?)' .*", r"unknown action: \1"),
+    (r"invalid choice: '(.*?)' \(choose from (.*)\)", r"\1 is not one of \2"),
+    (r"^([-/\w]+): expected (?:one|at least one) argument$", r"\1 needs a value"),
+    (r"invalid int value: '(.*)'", r"\1 is not a whole number"),
+    (r"invalid float value: '(.*)'", r"\1 is not a number"),
+    (r"^the following arguments are required: ", "missing: "),
+)
+"""What argparse says, and how we say it."""
+
+
+def in_plain_words(complaint: str) -> str:
+    for said, words in _PLAIN:
+        complaint, found = re.subn(said, words, complaint)
+        if found and "is not one of" in words:
+            complaint = complaint.replace("'", "")
+    return complaint
 
 
 # -- The form of `--help`: options stand in their groups, narrow terminals get narrow text --------

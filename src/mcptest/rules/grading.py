@@ -187,12 +187,12 @@ def _too_little(results: Sequence[RuleResult]) -> str:
             return ""
         return (
             f"no letter: {unjudged} MUST rules could not be judged and {musts} were observed; "
-            f"a letter allows at most {UNJUDGED_FOR_A_LETTER} % of these"
+            f"a letter allows at most {UNJUDGED_FOR_A_LETTER}% of these"
         )
     return (
         f"no letter: {seen} of {applicable} applicable rules were observed, {musts} of them MUST; "
         f"a letter needs at least {RULES_FOR_A_LETTER} rules, {MUSTS_FOR_A_LETTER} of them MUST, "
-        f"and {SHARE_FOR_A_LETTER} % of the applicable rules"
+        f"and {SHARE_FOR_A_LETTER}% of the applicable rules"
     )
 
 

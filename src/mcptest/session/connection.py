@@ -21,7 +21,7 @@ from mcptest.wire.correlation import IdSet, id_of_other_type
 from mcptest.wire.diagnosis import diagnose
 from mcptest.wire.envelope import batch_problems, decode, is_meant_as_message
 from mcptest.wire.json_text import write_json
-from mcptest.wire.mcp_headers import is_event_stream, refusal_in_words
+from mcptest.wire.mcp_headers import hint_for_status, is_event_stream, refusal_in_words
 
 # -- A request on its way ------------------------------------------------------------------------
 
@@ -368,7 +368,8 @@ class Connection:
         said = f"refused ({why}): {show(frame.raw, _BODY_SHOWN)!r}"
         for pending in self._on_stream(frame.stream):
             words = f"{show(pending.method, 80)} was {said}"
-            pending.failure = PeerError(ErrorKind.HTTP_STATUS, words)
+            hint = hint_for_status(response.status)
+            pending.failure = PeerError(ErrorKind.HTTP_STATUS, words, hint=hint)
         if response.status >= _REFUSED and self.transport.name == "sse":
             self._unusable(f"a POST was {said}")  # that has no answer on any stream
 
@@ -530,7 +531,8 @@ class Connection:
             if not (kind is ErrorKind.CONNECTION_LOST and self._will_resume(pending)):
                 said = record.in_words if kind in _SHOWN else record.detail
                 detail = f"{show(pending.method, 80)}: {said}"
-                pending.failure = PeerError(kind, detail, unusable=kind in _MISREAD)
+                hint = hint_for_status(pending.status)
+                pending.failure = PeerError(kind, detail, hint=hint, unusable=kind in _MISREAD)
 
     def _note_event(self, stream: int | None, event_id: str | None, retry: int | None) -> None:
         for pending in self._on_stream(stream):
@@ -552,7 +554,8 @@ class Connection:
             refused = pending.status is not None and pending.status >= _REFUSED
             kind = ErrorKind.HTTP_STATUS if refused else ErrorKind.NOT_A_MESSAGE
             spoiled = f"the response{status} to {method} is not a message: {pending.spoiled}"
-            return PeerError(kind, spoiled, unusable=not refused)
+            hint = hint_for_status(pending.status)
+            return PeerError(kind, spoiled, hint=hint, unusable=not refused)
         kind = ErrorKind.PROTOCOL if record.complete else ErrorKind.TRUNCATED
         how = "ended" if record.complete else "was cut off"
         came = self.what_came_instead(pending.sent_after)

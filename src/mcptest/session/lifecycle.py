@@ -30,7 +30,7 @@ from mcptest.session.answers import Answers, why_invalid
 from mcptest.session.connection import Connection, Params, Pending
 from mcptest.transport.base import NO_HEADERS, http_streams, is_clogged
 from mcptest.wire.envelope import faults_of_answer
-from mcptest.wire.mcp_headers import handshake_headers, stateless_headers
+from mcptest.wire.mcp_headers import handshake_headers, hint_for_status, stateless_headers
 
 
 class ServerFacts(msgspec.Struct, frozen=True):
@@ -42,13 +42,14 @@ class ServerFacts(msgspec.Struct, frozen=True):
     versions: tuple[str, ...] = ()
 
 
-def not_begun(method: str, answer: Message, why: str) -> PeerError:
+def not_begun(pending: Pending, answer: Message, why: str) -> PeerError:
     """The session did not begin: the answer is malformed, or else a refusal that says `why`."""
+    method, hint = pending.method, hint_for_status(pending.status)
     refused = faults_of_answer(answer, None).refused
     if refused:
         words = f"the response to {method} is malformed: {refused}"
         return PeerError(ErrorKind.PROTOCOL, words, unusable=True)
-    return PeerError(ErrorKind.PROTOCOL, f"the server rejected {method}: {why}")
+    return PeerError(ErrorKind.PROTOCOL, f"the server rejected {method}: {why}", hint=hint)
 
 
 CLIENT_INFO = {"name": "mcptest", "version": __version__}
@@ -109,7 +110,7 @@ class HandshakeLifecycle(_BothEras):
             if isinstance(error, dict):
                 code = show(str(error.get("code")), 20)
                 why = f"{show(str(error.get('message')), 200)} (code {code})"
-            raise not_begun("initialize", answer, why)
+            raise not_begun(pending, answer, why)
         agreed = revision_of_wire(result.get("protocolVersion"))
         if agreed not in HANDSHAKE_REVISIONS:
             version = show(repr(result.get("protocolVersion")), 60)
@@ -251,7 +252,7 @@ class StatelessLifecycle(_BothEras):
         if _code(answer) == UNSUPPORTED_VERSION:
             raise self._unsupported(answer)
         if not is_discovery(answer):
-            raise not_begun("server/discover", answer, show(answer.raw, 200))
+            raise not_begun(pending, answer, show(answer.raw, 200))
         meta = answer.result.get("_meta")
         info = meta.get(PREFIX + "serverInfo") if isinstance(meta, dict) else None
         self.server = _facts(answer.result, info, answer.result.get("supportedVersions"))

@@ -570,7 +570,7 @@ class Meeting:
         try:
             return self._begun(approach, offer, deadline)
         except PeerError as error:
-            if error.kind is ErrorKind.PROTOCOL:
+            if error.kind is ErrorKind.PROTOCOL and not error.hint:
                 told = f"{error.message} (offered {offer}: {self.reason})"
                 raise PeerError(
                     error.kind, told, hint=error.hint, unusable=error.unusable

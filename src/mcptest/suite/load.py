@@ -432,7 +432,8 @@ def _under(path: str, avoided: _Identity | None) -> Iterator[Found]:
     try:
         kind = os.stat(path).st_mode  # noqa: PTH116  # paths are texts here, as they were given
     except OSError as error:
-        yield _problem(path, f"can't be read: {error.strerror}")
+        hint = "check the path, or write a first suite with mcptest init"
+        yield _problem(path, f"can't be read: {error.strerror}", hint)
         return
     except ValueError:
         yield _problem(path, "is not a valid path")

@@ -136,7 +136,7 @@ def _of_the_parser(error: Any) -> YamlError:
     problem = str(error.problem or error.context)
     if "cannot start any token" in problem:
         hint = "indent YAML with spaces, and quote a value that starts with @ or `"
-    return YamlError(f"this is not YAML: {problem}", line, column, hint=hint)
+    return YamlError(f"not valid YAML: {problem}", line, column, hint=hint)
 
 
 def _place_at(text: str, offset: int) -> tuple[int, int]:

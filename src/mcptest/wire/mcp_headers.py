@@ -252,6 +252,13 @@ def refusal_in_words(status: int, headers: Iterable[tuple[str, str]], reason: st
     return words
 
 
+def hint_for_status(status: int | None) -> str:
+    """What a person can do about a request that is refused with this status."""
+    if status not in {401, 403}:
+        return ""
+    return "pass a token with --token-env NAME, or another header with --header K=V"
+
+
 def classify_response(method: str, status: int, content_type: str | None) -> Body:
     """What the body should be taken for, by the request's HTTP method, the status and the type."""
     kind = media_type(content_type)

@@ -75,7 +75,7 @@ def _record_tour(arguments: argparse.Namespace, target: Target) -> int:
     except KeyboardInterrupt:
         report.finish(recorder)
         raise
-    is_whole = report.finish(recorder)
+    is_whole = report.finish(recorder, says_why=unreachable is not None)
     if unreachable is not None and recorder.spare_older:
         raise unreachable
     if unreachable is not None:  # the session had begun: a failure, and not unreachable
@@ -124,8 +124,11 @@ class TourLines:
         is_odd = is_bad or event.outcome == "doubtful"
         self._line(f"  {symbol} {what:<40} {detail}".rstrip(), always=is_odd)
 
-    def finish(self, recorder: Recorder) -> bool:
-        """What became of the recording; whether all of it was kept."""
+    def finish(self, recorder: Recorder, *, says_why: bool = False) -> bool:
+        """What became of the recording; whether all of it was kept.
+
+        `says_why`: an error message follows, and it is reason enough why nothing was kept.
+        """
         path, problem = self._path, ""
         if recorder.error is not None:
             path, problem = recorder.written_to, str(recorder.error.strerror)
@@ -136,6 +139,8 @@ class TourLines:
         elif recorder.spare_older and not recorder.kept and path.is_file():
             self._line(f"the session did not start; {path} is unchanged", always=True)
         elif not recorder.kept:
+            if says_why:
+                return True
             self._line("no message was recorded; no file was written", always=True)
         elif not self._quiet:
             sys.stdout.write(

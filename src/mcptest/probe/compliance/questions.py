@@ -35,6 +35,7 @@ from mcptest.rules.protocol import object_at
 from mcptest.session.pages import is_declared
 from mcptest.suite.model import Expectation
 from mcptest.suite.sent_message import SentCheck
+from mcptest.wire.mcp_headers import hint_for_status
 
 _FILLED = ("exact", "not_exact", "one_of", "contains", "not_contains")
 """Matchers whose argument may hold a placeholder; a pattern has braces of its own."""
@@ -171,7 +172,7 @@ _HINTS = {
     "exited": "catch errors per request, so that no message can end the process",
     "silence": "answer every request, with an error if it cannot be served",
     "banner": "write only messages to stdout, and logs to stderr",
-    "unauthorized": "pass a token with --header 'Authorization=Bearer …'",
+    "unauthorized": hint_for_status(401),
     _UNCHECKED: "offer schemas without multiplying references, and lists that end",
     "unreachable": "keep the server running for several parallel connections",
 }
@@ -475,7 +476,7 @@ def _is_unanswered(job: RowJob) -> bool:
 def silence(conversation: Conversation, limit: float) -> PeerError:
     """It answers nothing, whatever else it says."""
     came = conversation.client.connection.what_came_instead()
-    message = f"the server did not answer for {limit:g} s; {came}"
+    message = f"the server did not answer for {limit:g}s; {came}"
     return PeerError(ErrorKind.TIMEOUT, message)
 
 

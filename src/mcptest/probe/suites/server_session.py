@@ -250,7 +250,8 @@ class ServerSession:
                 self._meet(served.client, deadline)
             except PeerError as refused:
                 kind = kind_of(refused)
-                detail = f"MCP initialize failed: {refused.message}"
+                hint = f" ({refused.hint})" if refused.hint else ""
+                detail = f"MCP initialize failed: {refused.message}{hint}"
                 raise CallFailed(detail, "start" if kind == "call" else kind, lost=True) from None
             if (first := served.client.beginning) is not None:
                 # The answer that began the session is held to what every answer is.

@@ -106,7 +106,7 @@ class ComplianceReport(
             parts = [
                 facts.letter_of(judgement.grade),
                 f"{counted(kept, 'rule')} could not be judged" if kept else "",
-                f"{counted(len(broken), 'rule')} failed{ids}",
+                f"{counted(len(broken), 'rule')} failed{ids}" if broken or not kept else "",
                 f"{counted(len(others), 'warning')}: {', '.join(others)}" if others else "",
             ]
             lines.append(f"{judgement.revision.label}: {', '.join(filter(None, parts))}")

@@ -33,7 +33,7 @@ from mcptest.transport.http.response import Answer
 from mcptest.transport.http.socket_connection import ConnectionPool
 from mcptest.transport.target import KeptAlive
 from mcptest.wire.http1 import EXCERPT
-from mcptest.wire.mcp_headers import refusal_in_words
+from mcptest.wire.mcp_headers import hint_for_status, refusal_in_words
 
 _RECORD_OVERHEAD = 200
 
@@ -217,7 +217,7 @@ class LegacySse:
         self.close = self._http.close
         self._stream = 0
         self._endpoint: Url | None = None
-        self._refused = ""
+        self._refused = self._hint = ""
         """How the GET of the stream was refused; the body, if it is JSON, comes as a frame."""
         self._ready: list[AnyRecord] = []
         self._ended: PeerError | None = None
@@ -284,13 +284,15 @@ class LegacySse:
         elif isinstance(record, HttpResponse):
             if record.stream == self._stream and record.status >= 400:
                 self._refused = refusal_in_words(record.status, record.headers)
+                self._hint = hint_for_status(record.status)
         elif isinstance(record, Frame):
             if record.stream == self._stream and self._refused:
                 words = f"{self._url}: {self._refused}: {show(record.raw, EXCERPT)!r}"
-                self._ended = PeerError(ErrorKind.HTTP_STATUS, words)
+                self._ended = PeerError(ErrorKind.HTTP_STATUS, words, hint=self._hint)
         elif isinstance(record, Trouble):
             if record.stream == self._stream:
-                self._ended = PeerError(ErrorKind(record.error), f"{self._url}: {record.in_words}")
+                words = f"{self._url}: {record.in_words}"
+                self._ended = PeerError(ErrorKind(record.error), words, hint=self._hint)
         elif isinstance(record, StreamEnd) and record.stream == self._stream:
             how = "ended" if record.complete else "was cut off"
             before = "" if self._endpoint else " before it sent an endpoint"
