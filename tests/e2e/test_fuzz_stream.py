@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.commands.fuzz import calls
+from mcptest.commands.fuzz import fuzzer as calls
 from mcptest.commands.fuzz.fuzzer import SliceFuzzer
 from mcptest.commands.fuzz.inputs import inputs_for
 from mcptest.probe.live_server import Subject
