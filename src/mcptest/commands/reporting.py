@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -211,9 +211,14 @@ def _say_text(arguments: argparse.Namespace, report: Report, **shown: bool) -> N
         say(sys.stdout, line + "\n")
 
 
-def _as_html(arguments: argparse.Namespace, report: Report) -> bytes:
+def page_of(report: AnyReport, captures: Iterable[str], **how: Any) -> bytes:
+    """The page of a report. What draws reports of every kind is imported where one is wanted."""
     from mcptest.report.html.building import page_of
 
+    return page_of(report, captures, **how)
+
+
+def _as_html(arguments: argparse.Namespace, report: Report) -> bytes:
     folders = (getattr(arguments, "save_capture", None), getattr(arguments, "output", None))
     captures = captures_since(report.as_run().started, *folders)
     # What was sent on purpose is not to be held against a client.

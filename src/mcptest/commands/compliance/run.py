@@ -25,7 +25,7 @@ from mcptest.commands.options import (
     startup_of,
     wanted_revision,
 )
-from mcptest.commands.reporting import captures_for_html, conclude
+from mcptest.commands.reporting import captures_for_html, conclude, page_of
 from mcptest.commands.server_options import ended_before_meeting, ending_for_people, out_of_time
 from mcptest.commands.suite_command import choice_of
 from mcptest.core.errors import ExitCode, PeerError, UsageError
@@ -55,7 +55,6 @@ from mcptest.probe.lanes import (
 from mcptest.probe.suites.settings import ServerChoice
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.text import JudgingProgress
-from mcptest.report.html.building import page_of
 from mcptest.report.scorecards import (
     earlier_scorecard,
     history_beside,

@@ -29,7 +29,7 @@ from mcptest.commands.options import (
     wanted_jobs,
     wanted_revision,
 )
-from mcptest.commands.reporting import conclude, tell_unwritten, write_files
+from mcptest.commands.reporting import conclude, page_of, tell_unwritten, write_files
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.core.results import made_since
@@ -59,7 +59,6 @@ from mcptest.probe.conformance.scenario_catalogue import (
 from mcptest.probe.conformance.server.server_suite import ConformanceOrder, run_server_scenarios
 from mcptest.probe.suites.settings import cores
 from mcptest.report.conformance import ConformanceReport
-from mcptest.report.html.building import page_of
 from mcptest.report.terminal import Style, say, say_json
 from mcptest.rules.expected_failures import (
     Known,

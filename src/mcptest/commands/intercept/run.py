@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from mcptest.commands.options import duration, named_target
 from mcptest.commands.reporting import (
     code_with_reports,
+    page_of,
     say_unwritten,
     tell_written,
     write_files,
@@ -32,7 +33,6 @@ from mcptest.probe.lanes import run_invariants_lane
 from mcptest.probe.proxied_session import Passage, Passed, pass_through
 from mcptest.probe.suites.settings import skip_reason
 from mcptest.report import run_results
-from mcptest.report.html.building import page_of
 from mcptest.report.terminal import Style, columns, counted, say
 from mcptest.suite.expectations import check_trajectory
 from mcptest.suite.lane_blocks import InvariantsBlock
