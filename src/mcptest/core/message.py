@@ -173,9 +173,8 @@ _NAMES: Final = frozenset({"name", "uri", "uriTemplate", "cursor", "nextCursor"}
 
 def with_short_texts(value: Any, longest: int) -> Any:
     """The value with its long texts cut off, but for names; the value itself where none is long."""
-    parts = parts_of(value)
-    is_long = any(type(part) is str and len(part) > longest for part in parts)
-    return _shortened(value, longest) if is_long else value
+    texts = (part for part in parts_of(value) if type(part) is str)
+    return _shortened(value, longest) if any(len(one) > longest for one in texts) else value
 
 
 def _shortened(value: Any, longest: int) -> Any:
@@ -201,10 +200,11 @@ def parts_of(value: Any) -> Iterator[Any]:
     while waiting:
         part = waiting.pop()
         yield part
-        if isinstance(part, list | tuple):
-            waiting += part
-        elif isinstance(part, Mapping):
+        kind = type(part)
+        if kind is dict:
             waiting += part.values()
+        elif kind is list or kind is tuple:
+            waiting += part
 
 
 # -- The types of content blocks -----------------------------------------------------------------

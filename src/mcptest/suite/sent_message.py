@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from mcptest.core.message import parts_of
 from mcptest.core.safe_text import show
 from mcptest.suite.fields import DECLARED, Choice, Mark, Reading, Text, declared, value_of
 from mcptest.suite.model import Strings, Table
@@ -86,6 +85,13 @@ def check_of(read: Reading) -> SentCheck | None:
 
 def texts_in(value: Any) -> Iterator[str]:
     """Every text in a value, at any depth, keys included."""
-    for part in parts_of(value):
-        inside = part if isinstance(part, Mapping) else (part,)
-        yield from (one for one in inside if isinstance(one, str))
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, Mapping):
+            pending.extend(one.keys())
+            pending.extend(one.values())
+        elif isinstance(one, list | tuple):
+            pending.extend(one)
