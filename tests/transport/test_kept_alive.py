@@ -149,7 +149,7 @@ def test_only_a_405_says_that_there_is_no_stream(status: int, known: bool) -> No
 
 
 def test_a_post_that_is_not_allowed_says_nothing_of_streams() -> None:
-    answer = reply(status="405 Method Not Allowed")
-    with serving(always(answer)) as server, sessions(server) as kept:
+    refusing = always(reply(status="405 Method Not Allowed"))
+    with serving(refusing) as server, sessions(server) as kept:
         exchange(server, kept)
         assert not kept.without_stream
