@@ -284,6 +284,8 @@ class JobPlan:
         self._options = options
         self._groups: dict[object, Job] = {}
         self._lines: dict[object, SerialJob] = {}
+        self.starts_servers = False
+        """Whether there is a server that is not running yet, as those with a URL are."""
         self._reasons: Counter[str] = Counter()
         """Why tests are in the one line, and how many."""
         for item in items:
@@ -317,6 +319,7 @@ class JobPlan:
         why = ""
         with contextlib.suppress(UsageError):  # its test will say what is wrong
             remote = is_remote(spec, choice)
+            self.starts_servers |= not remote
             key = group_key(item, self._settings) if remote and options.jobs is None else None
             if choice.docker and self._settings.fixture is not None and not remote:
                 key, why = _ONE_LINE, _OF_THE_FIXTURE
@@ -607,7 +610,9 @@ def run_suite(
     def beside_the_servers() -> None:
         is_slow = pool.is_slow_to_start(_HANDS_OFF)
         last_run.begin()
-        if is_slow and pool.workers < cores():  # else it would take from what the servers need
+        # A server that runs already leaves no time, and most answers need nothing of it.
+        has_time = is_slow and planned.starts_servers
+        if has_time and pool.workers < cores():  # else it would take from what the servers need
             meanwhile()
 
     carried_out = _carried_out(pool, stop, beside_the_servers)

@@ -7,6 +7,7 @@ the request.
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections import deque
@@ -86,17 +87,22 @@ class RequestWriter:
             merged[name.lower()] = (name, value)
         fields = tuple((name, value) for name, value in merged.values() if value != "")
         lines = [f"{method} {url.target} HTTP/1.1\r\n"]
-        for name, value in fields:
-            if not _NAME.fullmatch(name):
-                raise UsageError(f"invalid header name: {show(name, 80)!r}")
-            if _UNSENDABLE.search(value):
-                raise UsageError(
-                    f"the value of header {name} contains a line break or NUL",
-                    hint="such a value would end the header and start another",
-                )
-            lines.append(f"{name}: {value}\r\n")
+        lines += (_header_line(name, value) for name, value in fields)
         sized = "content-length" in merged
         return fields, "".join(lines).encode("utf-8", "surrogateescape"), sized
+
+
+@functools.lru_cache(_KEPT_HEADS)
+def _header_line(name: str, value: str) -> str:
+    """Most are the same in every session."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"invalid header name: {show(name, 80)!r}")
+    if _UNSENDABLE.search(value):
+        raise UsageError(
+            f"the value of header {name} contains a line break or NUL",
+            hint="such a value would end the header and start another",
+        )
+    return f"{name}: {value}\r\n"
 
 
 def redirect_target(request: OutgoingRequest, status: int, location: str) -> tuple[Url | None, str]:
