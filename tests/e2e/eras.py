@@ -14,7 +14,6 @@ import json
 import os
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +130,9 @@ def serve_lines(kind: str, late: Path | None) -> None:
 
 
 def serve_http(kind: str, late: Path | None, port_file: Path) -> None:
+    # Over stdio nobody needs it, and importing it takes longer than all else.
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 

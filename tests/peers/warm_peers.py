@@ -35,6 +35,7 @@ LAUNCHER = Path(__file__).with_name("launch_warm.py")
 LIBRARIES = (
     *("anyio._backends._asyncio", "mcp.client.stdio", "mcp.server.mcpserver", "mcp_server_time"),
     *("fastmcp.client.transports", "fastmcp.server.server"),
+    *("http.client", "http.server", "tests.rogues.malformed", "tests.rogues.test_http_gallery"),
 )
 
 
@@ -180,11 +181,15 @@ def _take_over(given: list[int], folder: bytes, environment: dict[bytes, bytes])
 
 
 def _run(words: list[str]) -> None:
-    sys.argv = words
-    sys.path[0] = str(Path(words[0]).parent)
+    is_module = words[0] == "-m"
+    sys.argv = words[1:] if is_module else words
+    sys.path[0] = str(Path.cwd() if is_module else Path(words[0]).parent)
     code: object = 0
     try:
-        runpy.run_path(words[0], run_name="__main__")
+        if is_module:
+            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(words[0], run_name="__main__")
     except SystemExit as end:
         code = end.code or 0
         if not isinstance(code, int):

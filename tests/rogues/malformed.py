@@ -8,7 +8,6 @@ those of HTTP, are served over HTTP by `malformed_http`.
 from __future__ import annotations
 
 import gzip
-import http.server
 import json
 import sys
 import threading
@@ -234,6 +233,7 @@ def answer_to(line: bytes, fault: str, method: str, every: list[str]) -> tuple[b
 @contextmanager
 def malformed_http(fault: str, method: str = "tools/call") -> Iterator[str]:
     """The URL of such a server on loopback."""
+    import http.server  # over stdio nobody needs it, and it takes longer than all else
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -12,8 +12,10 @@ import os
 import pathlib
 import sys
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from http.server import ThreadingHTTPServer
 
 Obj = dict[str, Any]
 
@@ -352,6 +354,9 @@ def serve_stdio(server: Server, told: str = "") -> None:
 
 
 def http_server(server: Server) -> ThreadingHTTPServer:
+    # Over stdio nobody needs it, and importing it takes longer than all else.
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tests.peers.warm_peers import warm_peer
 from tests.rogues import gallery, malformed
 from tests.safety import hostile, hostile_answers, hostile_client, hostile_offers, http_twin
 
@@ -72,12 +73,12 @@ class Case:
         }[self.program]
         return [*PYTHON, str(script), *words]
 
-    def http_command(self) -> list[str]:
-        """How a server is started over HTTP; its first line is the URL."""
+    def http_command(self) -> tuple[str, ...]:
+        """How a server is started over HTTP, beside the command; its first line is the URL."""
         if self.program in {"malformed", "http"}:
             words = (self.argument or self.name).split(":")
-            return [sys.executable, "-m", "tests.safety.http_peer", self.program, *words]
-        return [*PYTHON, str(Path(http_twin.__file__)), *self.command()]
+            return warm_peer(sys.executable, "-m", "tests.safety.http_peer", self.program, *words)
+        return warm_peer(sys.executable, str(Path(http_twin.__file__)), *self.command())
 
     def codes_for(self, command: str, way: Way) -> tuple[int, ...] | None:
         known = dict(self.codes)

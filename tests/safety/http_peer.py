@@ -27,6 +27,7 @@ from tests.rogues.http_script import (
 )
 from tests.rogues.malformed import malformed_http
 from tests.rogues.test_http_gallery import (
+    BOMB,
     GALLERY,
     after_request,
     for_ever,
@@ -222,7 +223,7 @@ def keeps_goodbyes(wire: Wire) -> None:
 
 STEERING = "\x1b[2J\x1b]0;owned\x07 ::error::x \u202e"
 METADATA = "http://169.254.169.254/\x1b[2J"
-TWICE = gzip.compress(gzip.compress(b"x" * 20_000_000))
+TWICE = gzip.compress(BOMB)
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
 SCRIPTS = {name: rogue.script for name, rogue in GALLERY.items()} | {
     "slow body": after_request(stops_inside_the_body),
