@@ -13,8 +13,9 @@ from mcptest.core.verdict import Side
 from mcptest.probe.conformance.client.runner import ClientOrder, run_client
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from tests.conformance.broken_clients import BROKEN_CLIENTS, Broken
+from tests.peers.warm_peers import warm_peer
 
-RAW = (sys.executable, "-S", str(Path(__file__).with_name("raw_client.py")))
+RAW = (sys.executable, str(Path(__file__).with_name("raw_client.py")))
 OURS = [name for name in scenario_table(Side.CLIENT) if not name.startswith("auth/")]
 
 
@@ -23,11 +24,11 @@ def ran(
     revision: Revision,
     *way: str,
     transport: str = "http",
-    command: tuple[str, ...] = RAW,
+    command: tuple[str, ...] = (),
     timeout: float = 30.0,
 ) -> ScenarioResult:
     order = ClientOrder(
-        command=(*command, *(("--break", *way) if way else ())),
+        command=(*(command or warm_peer(*RAW)), *(("--break", *way) if way else ())),
         scenario=scenario_table(Side.CLIENT)[scenario],
         revision=revision,
         transport=transport,

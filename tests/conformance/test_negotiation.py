@@ -17,8 +17,9 @@ from mcptest.probe.conformance.client.runner import ClientOrder, run_client
 from mcptest.probe.conformance.client.seen import offered_revisions
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from tests.e2e.driving import mcptest, messages_of
+from tests.peers.warm_peers import warm_peer
 
-RAW = (sys.executable, "-S", str(Path(__file__).with_name("raw_client.py")))
+RAW = (sys.executable, str(Path(__file__).with_name("raw_client.py")))
 OLD, NEW = Revision.V2025_11_25, Revision.V2026_07_28
 
 
@@ -27,13 +28,13 @@ def ran(
     *way: str,
     revision: Revision | None = None,
     transport: str = "http",
-    command: tuple[str, ...] = RAW,
+    command: tuple[str, ...] = (),
     **more: str,
 ) -> ScenarioResult:
     """Without a revision, the client chooses."""
     found = scenario_table(Side.CLIENT)[scenario]
     order = ClientOrder(
-        command=(*command, *(("--break", *way) if way else ())),
+        command=(*(command or warm_peer(*RAW)), *(("--break", *way) if way else ())),
         scenario=found,
         revision=revision or max(found.revisions),
         negotiates=revision is None,
@@ -206,7 +207,7 @@ def test_only_the_scenario_that_says_so_asks_for_what_is_not_declared(
 
 
 def client(*options: str, breaks: str = "", command: str = "") -> tuple[int, str, str]:
-    words = command or shlex.join((*RAW, *(("--break", breaks) if breaks else ())))
+    words = command or shlex.join((*warm_peer(*RAW), *(("--break", breaks) if breaks else ())))
     done = mcptest("conformance", "client", "--command", words, *options)
     return done.code, done.out, done.err
 
