@@ -193,7 +193,7 @@ def test_letters_that_the_output_lacks_are_escaped(
 
 def mcptest(*argv: str, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mcptest", *argv]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
 
 
 @pytest.mark.parametrize("word", ["--version", "-V"])
@@ -204,7 +204,7 @@ def test_the_version_is_one_line(word: str) -> None:
 
 def test_the_installed_command_is_the_same_program() -> None:
     script = Path(sys.executable).with_name("mcptest")
-    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=240)
     assert done.stdout == f"mcptest {__version__}\n"
 
 
@@ -228,7 +228,7 @@ def into(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         out = writing if where == "|true" else subprocess.PIPE
         try:
             return subprocess.run(
-                words, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, cwd=tmp_path
+                words, stdout=out, stderr=subprocess.PIPE, text=True, timeout=240, cwd=tmp_path
             )
         finally:
             os.close(writing)

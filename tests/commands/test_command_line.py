@@ -39,7 +39,7 @@ def pasted(line: str, **variables: str) -> list[str]:
         env={"PATH": os.environ["PATH"], **variables},
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=240,
     )
     return told.stdout.decode().split("\0")[:-1]
 

@@ -73,5 +73,5 @@ for thread in threads:
 def test_threads_that_need_our_tables_at_once_do_not_crash_the_process() -> None:
     """Where each learned the types of its table by itself, one in a few such processes crashed."""
     for _ in range(5):
-        done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, timeout=120)
+        done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, timeout=240)
         assert (done.returncode, done.stderr) == (0, b"")

@@ -109,7 +109,7 @@ def crashes(*rest: str) -> None:
 
 def stays(*rest: str) -> None:
     over_http(rest[-1])
-    time.sleep(60)
+    time.sleep(600)
 
 
 def stays_with_children(file: str, *rest: str) -> None:

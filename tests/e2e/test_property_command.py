@@ -17,7 +17,9 @@ OPTIONS = ("--cwd", str(ROOT), "--spec-version", "2025-11-25", "--property", "me
 
 def mcptest(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mcptest", *words]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=240, check=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +68,7 @@ def test_what_was_written_fails_for_the_same_reason(found: tuple[Path, str]) -> 
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert tested.returncode == 1

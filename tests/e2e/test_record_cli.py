@@ -244,7 +244,7 @@ def test_a_server_that_only_greets_is_told_with_its_greeting(out: Path) -> None:
 def test_a_server_that_never_answers_is_told_in_time(out: Path) -> None:
     began = time.monotonic()
     done = record(out, "--timeout", "500ms", command=awkward("silent"))
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < BOUND / 2
     assert done.code == 3
     assert "within 0.5s; it sent nothing" in done.err
 
@@ -286,7 +286,7 @@ def test_a_deaf_server_is_ended_all_the_same(out: Path, tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     began = time.monotonic()
     done = record(out, "--timeout", "1s", command=awkward("deaf", str(pid_file)))
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < BOUND / 2
     assert done.code == 3
     assert not is_alive(int(pid_file.read_text()))
 

@@ -95,7 +95,7 @@ def test_an_output_that_is_full_is_no_success(site: Site) -> None:
             stdout=full,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
-            timeout=60,
+            timeout=240,
         )
     assert done.returncode == 1
     assert b"cannot write the output" in done.stderr

@@ -57,7 +57,7 @@ def update(site: Site) -> subprocess.Popen[bytes]:
 def test_a_kill_at_any_moment_leaves_whole_files(site: Site) -> None:
     chance = random.Random(11)
     suite_of(site, "first")
-    assert update(site).communicate(timeout=60)
+    assert update(site).communicate(timeout=240)
     before = goldens(site)
     assert len(before) == TESTS
     for word, how in (
@@ -75,14 +75,14 @@ def test_a_kill_at_any_moment_leaves_whole_files(site: Site) -> None:
             f"{wanted} files that were updated",
         )
         process.send_signal(how)
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
         assert process.returncode == (130 if how == signal.SIGTERM else -how)
         kept = goldens(site)
         assert kept.keys() == before.keys()
         assert word in words_of(kept)
     suite_of(site, "last")
     done = update(site)
-    said = done.communicate(timeout=60)
+    said = done.communicate(timeout=240)
     assert done.returncode == 0, said
     assert words_of(goldens(site)) == {"last"}
     assert not list(site.folder.rglob(".writing-*"))
@@ -91,7 +91,7 @@ def test_a_kill_at_any_moment_leaves_whole_files(site: Site) -> None:
 def test_two_updates_at_once_both_end_well(site: Site) -> None:
     suite_of(site, "word")
     runs = [update(site), update(site)]
-    said = [run.communicate(timeout=60) for run in runs]
+    said = [run.communicate(timeout=240) for run in runs]
     assert [run.returncode for run in runs] == [0, 0], said
     assert words_of(goldens(site)) == {"word"}
     assert len(goldens(site)) == TESTS

@@ -161,7 +161,7 @@ def test_the_page_of_an_intercepted_session_shows_its_wire(tmp_path: Path) -> No
     words = ("--trajectory", "t.yaml", "--save-capture", "c.jsonl", "--html", "page.html")
     command = [sys.executable, "-m", "mcptest", "intercept", *words, "--server", "demo"]
     ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
-    done = subprocess.run(command, input=ping, cwd=tmp_path, capture_output=True, timeout=60)
+    done = subprocess.run(command, input=ping, cwd=tmp_path, capture_output=True, timeout=240)
     assert done.returncode == 1, done.stderr
     page = (tmp_path / "page.html").read_text()
     assert "not found in trace" in page

@@ -77,7 +77,7 @@ def tracked() -> tuple[Path, ...]:
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
             capture_output=True,
-            timeout=60,
+            timeout=240,
             check=True,
         ).stdout
     except (OSError, subprocess.CalledProcessError):

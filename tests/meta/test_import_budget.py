@@ -37,7 +37,7 @@ def imported_by(*argv: str) -> frozenset[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout, "the command said nothing"
@@ -82,7 +82,7 @@ def test_the_first_server_is_started_before_what_talks_to_it_is_imported(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )

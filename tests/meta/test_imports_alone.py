@@ -43,7 +43,7 @@ def test_each_module_of_a_package_imports_alone(package: str) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     assert (done.stdout.strip(), done.stderr) == ("", "")
@@ -54,6 +54,6 @@ def test_a_module_that_fails_would_be_told() -> None:
         [sys.executable, "-W", "error", "-c", IMPORT_EACH, "mcptest.no_such_module"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     assert "mcptest.no_such_module: ModuleNotFoundError" in done.stdout

@@ -39,7 +39,7 @@ def tracked() -> set[str]:
     """Files of the repository, also those that are about to be added."""
     words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, timeout=60, check=True)
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, timeout=240, check=True)
     except (OSError, subprocess.CalledProcessError):
         return set()
     names = (name.decode() for name in done.stdout.split(b"\0") if name)

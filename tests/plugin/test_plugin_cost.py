@@ -34,7 +34,7 @@ def test_a_run_without_suites_and_fixtures_imports_one_module(tmp_path: Path) ->
         env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": ""},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout

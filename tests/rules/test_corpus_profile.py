@@ -85,7 +85,7 @@ def test_the_hash_is_the_same_in_every_process() -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=240,
         ).stdout
         for seed in ("1", "2")
     }

@@ -157,11 +157,11 @@ def test_an_unknown_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_resolver_that_hangs_is_left_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
-    monkeypatch.setattr(egress.socket, "getaddrinfo", lambda *_, **__: over.wait(60) and [])
+    monkeypatch.setattr(egress.socket, "getaddrinfo", lambda *_, **__: over.wait(600) and [])
     url = parse_url("http://slow.example/")
     started = time.monotonic()
     with pytest.raises(PeerError, match="could not resolve the name") as caught:
         Egress(url.origin).connect(Deadline.after(0.2))
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 300
     assert caught.value.kind is ErrorKind.TIMEOUT
     over.set()

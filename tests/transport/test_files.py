@@ -50,7 +50,7 @@ def test_a_pipe_is_written_as_it_is(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
     reader.start()
     replace_file(pipe, b"through")
-    reader.join(10)
+    reader.join(240)
     assert got == [b"through"]
     assert is_special(pipe)
 

@@ -79,7 +79,7 @@ def test_a_killed_writer_leaves_what_it_flushed(tmp_path: Path) -> None:
         "recorder.flush()\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    subprocess.run([sys.executable, "-c", script, str(path)], timeout=60)
+    subprocess.run([sys.executable, "-c", script, str(path)], timeout=240)
     partial = path.with_name("capture.jsonl.partial")
     assert [each["kind"] for each in lines_of(partial)] == ["capture", "message"]
     recorded(path, HELLO)  # and its lock went with it

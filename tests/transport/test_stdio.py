@@ -101,7 +101,7 @@ def test_waiting_ends_with_the_deadline() -> None:
     with python(ECHO) as server:
         started = time.monotonic()
         assert server.receive(Deadline.after(0.1)) == []
-        assert 0.09 < time.monotonic() - started < 30
+        assert 0.09 < time.monotonic() - started < 300
 
 
 def test_closing_is_safe_before_opening_after_a_failure_and_twice() -> None:
@@ -306,8 +306,8 @@ def test_a_server_that_does_not_read_is_not_waited_for_at_the_end_of_its_stdin()
         server.send(b"x" * 1_000_000, Deadline.after(0.1))
     assert server.is_clogged
     begun = time.monotonic()
-    server.close(Deadline.after(600))
-    assert time.monotonic() - begun < 60
+    server.close(Deadline.after(1_200))
+    assert time.monotonic() - begun < 120
     assert [(one.signal, one.after) for one in ends] == [(signal.SIGTERM, "terminate")]
 
 
