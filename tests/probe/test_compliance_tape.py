@@ -98,6 +98,16 @@ def test_a_cause_keeps_the_lines_of_what_the_server_said() -> None:
     assert cause.message == "exited\n  stderr: one\\x1b\n  stderr: two"
 
 
+def test_the_end_of_a_long_traceback_is_kept_in_the_cause() -> None:
+    causes = Causes(Masker(()))
+    lines = "".join(f"\n  stderr:   line {number}, in somewhere" for number in range(40))
+    causes.note_error(PeerError(ErrorKind.EXITED, f"exited{lines}\n  stderr: ValueError: no"))
+    (cause,) = causes.counted(())
+    assert cause.message.startswith("exited\n  stderr:   line ")
+    assert cause.message.endswith("line 39, in somewhere\n  stderr: ValueError: no")
+    assert len(cause.message) <= 600
+
+
 # -- sessions ------------------------------------------------------------------------------------
 
 

@@ -434,5 +434,5 @@ def _hazards(report: FleetReport, style: Style) -> Iterator[str]:
         yield f"    and {len(report.hazards) - shown} more (--verbose shows all)"
     rules = dict.fromkeys(hazard.id for hazard in report.hazards)
     for rule in rules:
-        yield f"        {style.paint('why', 'dim')}  mcptest explain {show(rule, 60)}"
+        yield f"        {style.paint('details:', 'dim')} mcptest explain {show(rule, 60)}"
     yield ""

@@ -98,7 +98,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
             yield f"… and {len(findings) - SHOWN} more findings{errors}: --json has them all"
         yield from self.closing_lines(style)
         if len(findings) < len(self.findings):
-            yield f"--verbose lists the notes too ({codes_in_words(self.of(LintSeverity.NOTE))})"
+            yield f"--verbose lists the notes, too ({codes_in_words(self.of(LintSeverity.NOTE))})"
         if findings and not fix:
             yield "--fix shows a change for each finding, mcptest lint --list explains the codes"
 

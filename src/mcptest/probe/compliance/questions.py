@@ -166,6 +166,7 @@ def filled_expectations(expect: Sequence[Expectation], known: Mapping[str, Any])
 
 
 SHOWN = 2_000
+_CAUSE_SHOWN = 600
 UNAUTHORIZED = frozenset({401, 403})
 _UNCHECKED = "unchecked"
 _HINTS = {
@@ -196,7 +197,13 @@ class Causes:
         return name
 
     def _safe(self, message: str) -> str:
-        return show_lines(self._masker.text(message), 600)
+        """What is too long loses the first lines of stderr: the last one says what went wrong."""
+        first, *quoted = self._masker.text(message).split("\n")
+        room, at = _CAUSE_SHOWN - len(first), len(quoted)
+        while at and (room := room - len(quoted[at - 1]) - 1) > 0:
+            at -= 1
+        kept = quoted[at:] or quoted
+        return show_lines("\n".join((first, *kept)), _CAUSE_SHOWN)
 
     def note_unchecked(self, message: str) -> str:
         """Tell of something that costs too much to look at. Returns the id of the cause."""

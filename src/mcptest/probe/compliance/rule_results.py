@@ -54,7 +54,9 @@ class Results:
         unanswered = self._cut_short(() if asked is None else (asked,))
         if error.kind is ErrorKind.TIMEOUT and unanswered is not None:
             return self._undecided(rule, unanswered)
-        message = in_one_line(self._site.masker.text(error.message), _SHOWN)
+        said = self._site.masker.text(error.message).split("\n")
+        # The root cause shows all of stderr.
+        message = in_one_line("\n".join(dict.fromkeys((said[0], said[-1]))), _SHOWN)
         finding = Finding(message=message, expected="a response, and a server that keeps running")
         evidence = self._evidence(() if asked is None else (asked,))
         return self._result(rule, Outcome.FAIL, findings=(finding,), evidence=evidence, observed=1)

@@ -270,8 +270,8 @@ def may_share_the_line(test: Test) -> bool:
 _ONE_LINE = "one after the other"
 _OF_THE_FIXTURE = "one test at a time: with --docker they all use the fixture itself"
 _OF_SINGLE_FILES = (
-    "one test at a time: the servers of tests that are a file each (mcp-assert's form) may share "
-    "what they keep; --jobs auto runs them side by side"
+    "one test at a time: each file has one test, as in mcp-assert, and the servers may share "
+    "state; --jobs auto runs the tests in parallel"
 )
 
 

@@ -334,7 +334,7 @@ def _causes(judgement: Judgement, page: TextPage, note: str = "") -> Iterator[st
         yield f"  {page.cross} {page.paint(first, 'red')}"
         yield from (f"    {page.paint(line, 'red')}" for line in rest)
         for line in quoted:
-            yield from page.prose(show(line, 600), 4)
+            yield from page.prose(show(line.removeprefix("  "), 600), 6)
         if cause.kept_from_judging:
             kept = f"{counted(cause.kept_from_judging, 'rule')} could not be judged"
             yield from page.prose(kept, 4, "dim")
