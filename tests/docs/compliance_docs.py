@@ -72,7 +72,7 @@ def _caps() -> Iterator[str]:
         yield f"| {number} MUST rules failed | {grading.CAP_BY_BROKEN_MUSTS[least]} |"
     unjudged = "a MUST rule could not be judged because of a root cause"
     yield f"| {unjudged} | {grading.CAP_UNJUDGED} |"
-    seen = f"less than {grading.SEEN_FOR_BEST} % of the applicable rules were observed"
+    seen = f"less than {grading.SEEN_FOR_BEST}% of the applicable rules were observed"
     yield f"| {seen} | {grading.CAP_HALF_SEEN} |"
     yield "| a rule of the basic protocol failed | F |"
 
@@ -98,10 +98,10 @@ def _known(name: str) -> tuple[str, str]:
 def _enough() -> Iterator[str]:
     yield f"- at least {grading.RULES_FOR_A_LETTER} rules were observed,"
     yield f"- at least {grading.MUSTS_FOR_A_LETTER} of them MUST rules,"
-    yield f"- at least {grading.SHARE_FOR_A_LETTER} % of the rules that apply to the server,"
+    yield f"- at least {grading.SHARE_FOR_A_LETTER}% of the rules that apply to the server,"
     yield (
         f"- and no more MUST rules that a root cause kept from being judged than "
-        f"{grading.UNJUDGED_FOR_A_LETTER} % of those that were observed."
+        f"{grading.UNJUDGED_FOR_A_LETTER}% of those that were observed."
     )
 
 
