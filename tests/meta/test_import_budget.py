@@ -129,7 +129,7 @@ sys.stderr.write("\\n" + json.dumps([code, called, imported]))
 @pytest.mark.parametrize(
     ("argv", "most_called", "most_imported"),
     [
-        (("run", "examples/quickstart.yaml", "--server", "demo"), 61, 74),
+        (("run", "examples/quickstart.yaml", "--server", "demo"), 60, 71),
         (("compliance", "run", "--server", "demo"), 110, 162),
     ],
 )

@@ -8,17 +8,19 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
 from mcptest.commands.output import Meanwhile
 from mcptest.core.results import Status, TestResult
-from mcptest.probe.suites.settings import Numbered
 from mcptest.report.evidence import first_line
 from mcptest.report.progress import ERASE, LiveBlock, Progress, is_live, ticking
 from mcptest.report.terminal import Style, cut
 from mcptest.transport.interrupt import last_words
+
+if TYPE_CHECKING:  # few commands read suites
+    from mcptest.probe.suites.settings import Numbered
 
 
 class LiveRun(msgspec.Struct, frozen=True):

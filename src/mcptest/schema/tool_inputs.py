@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import enum
-import hashlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +31,7 @@ from mcptest.schema.combinations import (
 from mcptest.schema.cost import References, listed, mapping_of
 from mcptest.schema.generator import fitting_value
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
-from mcptest.wire.json_text import spelled
+from mcptest.wire.json_text import mark_of, spelled
 
 
 class Category(enum.Enum):
@@ -607,7 +606,7 @@ class PlausibleArguments:
         self._left = _TOGETHER
 
     def __call__(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        key = hashlib.sha256(spelled(schema)).digest()
+        key = mark_of(spelled(schema))
         if key not in self._known:
             made = self._made(schema)
             if cancellation.is_over():  # it was given up for want of time

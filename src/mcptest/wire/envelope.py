@@ -7,7 +7,6 @@ an error.
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,7 +26,7 @@ from mcptest.core.message import (
 )
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
-from mcptest.wire.json_text import duplicate_keys, read_json, write_json
+from mcptest.wire.json_text import duplicate_keys, mark_of, read_json, write_json
 
 _MEMBERS = frozenset({"id", "method", "params", "result", "error"})
 _IN_BATCH = Problem(Flaw.IN_BATCH, "it stands in an array of messages")
@@ -72,7 +71,7 @@ def _shared(part: Any) -> Any:
     written = write_json(part)
     if len(written) <= _LARGE:
         return part
-    mark = hashlib.sha256(written).digest()
+    mark = mark_of(written)
     for known, value in tuple(_last_large):
         if known == mark:
             return value
