@@ -69,6 +69,16 @@ def test_the_sample_fails_by_inv_002_and_says_why(sample: str) -> None:
     assert done.err == ""
 
 
+def test_quiet_shows_what_failed_alone(sample: str, tmp_path: Path) -> None:
+    done = mcptest("compliance", "invariants", "--capture", sample, "--quiet")
+    assert done.code == 1
+    assert "✗ INV-002" in done.out
+    assert "✓" not in done.out
+    good_one = store(tmp_path / "good.json", good())
+    passed = mcptest("compliance", "invariants", "--capture", good_one, "--quiet")
+    assert (passed.code, passed.out.count("\n")) == (0, 1)
+
+
 def test_a_good_capture_passes(tmp_path: Path) -> None:
     done = mcptest("compliance", "invariants", "--capture", store(tmp_path / "a.json", good()))
     assert (done.code, done.err) == (0, "")

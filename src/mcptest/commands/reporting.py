@@ -201,7 +201,7 @@ def write_files(
 
 def _say_text(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:
     """The text for a person, on stdout."""
-    quiet = getattr(arguments, "quiet", False)  # which the rules over captures do not have
+    quiet = getattr(arguments, "quiet", False)
     if quiet and not report.failed:
         say(sys.stdout, report.in_words() + "\n")
         return

@@ -247,8 +247,9 @@ def _session_lines(session: SessionReport, style: Style) -> Iterator[str]:
         yield style.paint("  " + why_revision(revision, session.revision_reason), "dim")
     yield ""
     by_category: dict[str, list[RuleVerdict]] = {}
+    hidden = set() if style.verbose else _QUIET | ({Outcome.PASS} if style.quiet else set())
     for verdict in session.verdicts:
-        if style.verbose or verdict.outcome not in _QUIET:
+        if verdict.outcome not in hidden:
             by_category.setdefault(verdict.section, []).append(verdict)
     unit = "record" if session.form == "full" else "exchange"
     for category, verdicts in by_category.items():

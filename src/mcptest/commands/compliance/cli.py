@@ -58,6 +58,7 @@ def _configure_invariants(parser: argparse.ArgumentParser) -> None:
     add_format_option(add)
     add.known("--json", "--json-file", "--strict-reports")
     add = OptionGroup(parser, "messages")
+    add.known("--quiet")
     add("--verbose", "list rules that were not observed, with reasons")
     add.known("--no-color")
     add("--debug", HIDDEN)
