@@ -234,6 +234,8 @@ def judge_grade_delta(block: GradeDelta, now: Judgement, before: Scorecard | Non
     if before is None:
         note = f"{is_now}; no scorecard to compare with yet"
         alone = tuple(one for one in block.expect if one.target in _NEED_NO_SCORECARD)
+        if not alone:
+            return GateResult(GATE, True, note)
         judged = judge_gate(alone, _facts_alone(now.grade))
     else:
         was = graded_in_words(before.grade, before.score)
