@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.errors import UsageError
-from mcptest.probe.suites import server_start
 from mcptest.transport.temporary import FixtureError, checked_fixture, isolate_fixture, live_folders
 
 
@@ -111,7 +110,7 @@ def test_a_copy_that_fails_half_way_leaves_nothing(
     def full(*args: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(server_start, "_copy_file", full)
+    monkeypatch.setattr("mcptest.transport.temporary._copy_file", full)
     with pytest.raises(FixtureError, match="No space left"):
         isolate_fixture(source)
     assert list(temporary.iterdir()) == []
