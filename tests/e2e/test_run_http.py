@@ -95,3 +95,19 @@ def test_a_server_that_closes_its_connections_fails_no_test(
         done = mcptest("run", str(suites(server.url)))
     assert done.code == 0, done.said
     assert seen["tools/call"] == TESTS
+
+
+def test_tests_that_run_beside_others_on_a_url_share_nothing(tmp_path: Path) -> None:
+    """Two servers by their headers, one by its URL: it may serve one connection after the other."""
+    seen: Counter[str] = Counter()
+    with serving(server_of_sessions(seen, lambda wire: False)) as server:
+        for who in ("a", "b"):
+            spec = f"server: {{transport: http, url: '{server.url}', headers: {{X-Who: {who}}}}}"
+            call = "assert: {tool: echo, expect: {contains: [hi]}}"
+            tests = "".join(f"  - {{name: {who}{number}, {call}}}\n" for number in range(3))
+            (tmp_path / f"{who}.yaml").write_text(f"{spec}\ntests:\n{tests}")
+        done = mcptest("run", str(tmp_path))
+        connections = server.connections
+    assert done.code == 0, done.said
+    assert seen["initialize"] == 6
+    assert connections >= 6

@@ -98,18 +98,18 @@ class SerialJob(Job):
     def __init__(self, settings: Settings) -> None:
         super().__init__((), settings)
         self.jobs: list[Job] = []
-        self._kept = KeptAlive()
+        self.kept = KeptAlive()
         self._has_run = False
 
     def prepare(self) -> None:
         """Only the first: the start of a server may depend on what the one before it left."""
         for job in self.jobs:
-            job.settings = replace(job.settings, kept=self._kept)
+            job.settings = replace(job.settings, kept=self.kept)
         self.jobs[0].prepare()
 
     def run(self) -> Generator[Found, None, None]:
         self._has_run = True
-        with contextlib.closing(self._kept):
+        with contextlib.closing(self.kept):
             for position, job in enumerate(self.jobs):
                 try:
                     if position:
@@ -126,7 +126,7 @@ class SerialJob(Job):
         """What was prepared and never run; all others are taken down as they end."""
         if not self._has_run:
             self.jobs[0].release()
-            self._kept.close()
+            self.kept.close()
 
     def failed(self, error: Exception) -> Iterator[Found]:
         for job in self.jobs:
@@ -290,6 +290,9 @@ class JobPlan:
         """Why tests are in the one line, and how many."""
         for item in items:
             self._add(item)
+        if len(self._lines) > 1:  # the servers of two lines may be one, which keeps one waiting
+            for line in self._lines.values():
+                line.kept.close()
 
     @property
     def notes(self) -> tuple[str, ...]:
