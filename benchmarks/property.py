@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from mcptest.core.revision import Revision
 from mcptest.probe.properties.example_judge import Judge, PlayBench
-from mcptest.probe.properties.example_server import ExampleServer
+from mcptest.probe.properties.player import ExampleServer
 from mcptest.probe.properties.property_catalogue import (
     PROPERTIES,
     KnownServer,

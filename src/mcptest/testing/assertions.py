@@ -139,7 +139,7 @@ class Player:
         `timeout` is for each request, in seconds.
         """
         need_hypothesis()
-        from mcptest.probe.properties.example_server import ExampleServer
+        from mcptest.probe.properties.player import ExampleServer
 
         order = _order(Server.of(server), ())
         order = replace(order, timeout=timeout, allow_tools=tuple(allow_tools))

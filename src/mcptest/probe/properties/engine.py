@@ -17,7 +17,7 @@ from mcptest.core.revision import revision_of_wire
 from mcptest.core.safe_text import show
 from mcptest.probe.counterexamples import Examples, SavedExample
 from mcptest.probe.live_server import head_of
-from mcptest.probe.properties.example_server import ExampleServer
+from mcptest.probe.properties.player import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun
 from mcptest.probe.properties.steps import Relate

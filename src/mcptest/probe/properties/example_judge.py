@@ -20,8 +20,14 @@ from mcptest.core.errors import PeerError
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Finding, Outcome, Severity, Side
-from mcptest.probe.properties.example_player import EveryStep, Played, Sent, play, tools_called
-from mcptest.probe.properties.example_server import ExampleServer
+from mcptest.probe.properties.player import (
+    EveryStep,
+    ExampleServer,
+    Played,
+    Sent,
+    play,
+    tools_called,
+)
 from mcptest.probe.properties.steps import ALIVE, AskStep, Connect, Send, Steps
 from mcptest.report.property import Way
 from mcptest.rules.catalogue import all_rules

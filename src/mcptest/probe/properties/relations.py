@@ -19,7 +19,7 @@ from mcptest.core.verdict import Severity
 from mcptest.probe.hint_checks import Verifier
 from mcptest.probe.live_server import OutcomeKind, Subject
 from mcptest.probe.properties.example_judge import Violation
-from mcptest.probe.properties.example_server import ExampleServer
+from mcptest.probe.properties.player import ExampleServer
 from mcptest.probe.properties.steps import Relate, Steps
 from mcptest.report.property import Way
 from mcptest.session.pages import Offer, named_items
