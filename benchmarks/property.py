@@ -24,7 +24,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest.core.revision import Revision
-from mcptest.probe.properties.example_judge import Judge, PlayBench
+from mcptest.probe.properties.bench import Judge, PlayBench
 from mcptest.probe.properties.player import ExampleServer
 from mcptest.probe.properties.property_catalogue import (
     PROPERTIES,

@@ -10,7 +10,7 @@ import pytest
 
 from mcptest.core.revision import Revision
 from mcptest.probe.counterexamples import Examples
-from mcptest.probe.properties.example_judge import Violation
+from mcptest.probe.properties.bench import Violation
 from mcptest.probe.properties.player import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun

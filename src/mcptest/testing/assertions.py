@@ -31,7 +31,7 @@ from mcptest.testing.serving import AsyncClient, Server, capture_of
 from mcptest.transport.capture_file import open_capture
 
 if TYPE_CHECKING:
-    from mcptest.probe.properties.example_judge import PlayBench
+    from mcptest.probe.properties.bench import PlayBench
     from mcptest.probe.properties.property_catalogue import PropertyOrder
     from mcptest.probe.properties.steps import Crafted, Step, Steps
 
@@ -195,7 +195,7 @@ class Player:
 
     def _bench_for(self, *, rude: bool) -> PlayBench:
         """Who was rude once is judged by fewer rules, so politeness begins with a new session."""
-        from mcptest.probe.properties.example_judge import PlayBench
+        from mcptest.probe.properties.bench import PlayBench
 
         if self._bench is None or self._rude is not rude:
             if self._bench is not None:

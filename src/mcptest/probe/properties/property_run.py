@@ -17,11 +17,10 @@ from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.probe.counterexamples import Examples, SavedExample
-from mcptest.probe.properties.example_judge import PlayBench, Violation
+from mcptest.probe.properties.bench import PlayBench, RelationBench, Violation
 from mcptest.probe.properties.message_strategies import EXAMPLES, NothingToTry, Strand
 from mcptest.probe.properties.player import ExampleServer
 from mcptest.probe.properties.property_catalogue import Property
-from mcptest.probe.properties.relations import RelationBench
 from mcptest.probe.properties.search import Bench, CarriedOver, Enough, Trial, search
 from mcptest.probe.properties.shrinking import Shortening, plain_ask
 from mcptest.probe.properties.steps import AskStep, Relate, Steps

@@ -25,8 +25,7 @@ from hypothesis.strategies import SearchStrategy
 from msgspec.structs import replace
 
 from mcptest.core.errors import PeerError
-from mcptest.probe.properties.example_judge import PlayBench, Violation
-from mcptest.probe.properties.relations import RelationBench
+from mcptest.probe.properties.bench import PlayBench, RelationBench, Violation
 from mcptest.probe.properties.steps import Steps
 from mcptest.session.connection import Stopped
 

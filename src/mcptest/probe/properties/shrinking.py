@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.probe.properties.example_judge import Violation
+from mcptest.probe.properties.bench import Violation
 from mcptest.probe.properties.message_strategies import params_of_offer
 from mcptest.probe.properties.property_catalogue import KnownServer
 from mcptest.probe.properties.search import Enough, Trial, search
