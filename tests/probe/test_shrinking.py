@@ -14,8 +14,7 @@ from mcptest.probe.properties.bench import Violation
 from mcptest.probe.properties.player import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun
-from mcptest.probe.properties.search import Broken, CarriedOver, Trial
-from mcptest.probe.properties.shrinking import Shortening, plain_ask
+from mcptest.probe.properties.search import Broken, CarriedOver, Shortening, Trial, plain_ask
 from mcptest.probe.properties.steps import (
     AskAtOnce,
     AskStep,

@@ -21,8 +21,15 @@ from mcptest.probe.properties.bench import PlayBench, RelationBench, Violation
 from mcptest.probe.properties.message_strategies import EXAMPLES, NothingToTry, Strand
 from mcptest.probe.properties.player import ExampleServer
 from mcptest.probe.properties.property_catalogue import Property
-from mcptest.probe.properties.search import Bench, CarriedOver, Enough, Trial, search
-from mcptest.probe.properties.shrinking import Shortening, plain_ask
+from mcptest.probe.properties.search import (
+    Bench,
+    CarriedOver,
+    Enough,
+    Shortening,
+    Trial,
+    plain_ask,
+    search,
+)
 from mcptest.probe.properties.steps import AskStep, Relate, Steps
 from mcptest.report.property import Counterexample, Line, PropertyResult, Way
 from mcptest.session.connection import Stopped
