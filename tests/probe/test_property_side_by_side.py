@@ -136,7 +136,7 @@ def test_a_defect_in_a_worker_is_told_where_it_can_be_seen(monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise LookupError("lost in thought")
 
-    monkeypatch.setattr("mcptest.probe.properties.property_run.PropertyRun.result", broken)
+    monkeypatch.setattr("mcptest.probe.properties.engine.PropertyRun.result", broken)
     with pytest.raises(RuntimeError, match="LookupError: lost in thought"):
         tried(DEMO, 2)
     await_the_end_of_all_but(before)

@@ -11,9 +11,9 @@ import pytest
 from mcptest.core.revision import Revision
 from mcptest.probe.counterexamples import Examples
 from mcptest.probe.properties.bench import Violation
+from mcptest.probe.properties.engine import PropertyRun
 from mcptest.probe.properties.player import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, PropertyOrder
-from mcptest.probe.properties.property_run import PropertyRun
 from mcptest.probe.properties.search import Broken, CarriedOver, Shortening, Trial, plain_ask
 from mcptest.probe.properties.steps import (
     AskAtOnce,

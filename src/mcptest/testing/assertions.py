@@ -186,7 +186,7 @@ class Player:
         counted = (Severity.MUST, Severity.SHOULD) if strict else (Severity.MUST,)
         broken = [one for one in bench.judged(steps) if one.severity in counted]
         if broken:
-            from mcptest.probe.properties.property_run import told
+            from mcptest.probe.properties.engine import told
 
             found = told(self._stage, steps, broken[0])
             error = _broken([found], f"{found.rule} {found.title}".strip())
