@@ -12,7 +12,7 @@ import pytest
 
 from mcptest.core.errors import UsageError
 from mcptest.core.limits import Deadline
-from mcptest.probe.snapshot_folder import SnapshotFileError, SnapshotFolder
+from mcptest.probe.snapshots import SnapshotFileError, SnapshotFolder
 
 NOW = 0.0
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.errors import UsageError
-from mcptest.probe.snapshot_folder import SavedAnswer, nearest, saved_answers, texts_of
+from mcptest.probe.snapshots import SavedAnswer, nearest, saved_answers, texts_of
 from mcptest.suite.golden import Masks
 from mcptest.suite.observed import Observed
 

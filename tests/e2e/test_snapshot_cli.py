@@ -337,7 +337,7 @@ def test_a_disk_that_is_full_is_red_and_loses_nothing(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mcptest.probe.snapshot_folder.put_file", full)
+        patch.setattr("mcptest.probe.snapshots.put_file", full)
         done = desk.snapshot("--update")
     assert done.code == 1
     assert "echo.snap: No space left on device" in done.out

@@ -21,8 +21,7 @@ from mcptest.commands.suite_command import (
 )
 from mcptest.core.errors import ExitCode
 from mcptest.core.limits import Deadline
-from mcptest.probe.snapshot_folder import saved_answers
-from mcptest.probe.snapshots import SnapshotOrder, Snapshots, with_answers
+from mcptest.probe.snapshots import SnapshotOrder, Snapshots, saved_answers, with_answers
 from mcptest.report.snapshot import first_answers_in_words
 from mcptest.session.connection import Stopped
 from mcptest.suite.golden import SnapshotOutcome, SnapshotReport
