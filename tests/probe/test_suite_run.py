@@ -124,7 +124,7 @@ def test_tests_that_are_a_file_each_run_one_at_a_time_unless_jobs_are_asked_for(
     by_default = whole_plan(tests, single_file_order=True)
     assert planned(tests, single_file_order=True) == [("SerialJob", 2), ("FreshJob", 1)]
     assert len(by_default.notes) == 1
-    assert "--jobs auto runs them side by side" in by_default.notes[0]
+    assert "--jobs auto runs the tests in parallel" in by_default.notes[0]
     assert planned(tests[:2], jobs=2) == [("FreshJob", 1)] * 2
     assert whole_plan(tests).notes == ()
 
