@@ -270,7 +270,7 @@ def test_a_rule_is_unobserved_when_one_of_its_facts_or_steps_is() -> None:
     probed = Probed(
         SeenExchange(steps={"ask": SeenExchange()}, facts={"seen": True}),
         (),
-        {"unseen": ("why", "how")},
+        {"unseen": Unobserved("why", "how")},
     )
 
     def why(*targets: str) -> Unobserved | None:

@@ -145,7 +145,6 @@ def example_of(data: bytes | dict[str, Any], where: str) -> SavedExample:
 def save_failures(
     folder: Path, failures: Iterable[FuzzFailure], server: WrittenServer, *, overwrite: bool
 ) -> list[PlacedFile]:
-    """One suite for each failure of a fuzz run."""
     files: list[tuple[PlacedFile, str]] = []
     for failure in failures:
         subject = show(f"{failure.tool}: {failure.label}", 120)
@@ -221,7 +220,6 @@ def failure_yaml(failure: FuzzFailure, server: WrittenServer) -> str:
 
 
 def _sound_answer(failure: FuzzFailure) -> dict[str, Any]:
-    """What a sound answer looks like."""
     if failure.verdict is FuzzVerdict.LEAK:
         if not failure.pattern:
             raise UnwritableError("a secret leaked, so the input is not written down")

@@ -114,7 +114,6 @@ def _suite_server(lanes: Lanes, how: LaneSettings) -> Iterator[SuiteServer]:
 def _unreached(
     name: str, verb: str, error: McptestError, place: Place, repeat: str = ""
 ) -> TestResult:
-    """A lane that could not do its work."""
     kind = "call" if isinstance(error, PeerError) else "start"
     detail = f"the server could not be {verb}: {error.message}"
     proof = Proof(repeat=repeat) if repeat else None
@@ -126,8 +125,6 @@ def _unreached(
 
 @dataclass(frozen=True, slots=True)
 class JudgedBlock:
-    """What came of a block."""
-
     judgements: tuple[Judgement, ...] = ()
     """Those whose rules were asked for."""
     gates: tuple[GateResult, ...] = ()

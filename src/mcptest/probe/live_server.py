@@ -236,8 +236,7 @@ class Subject:
         """Whether it failed to come back so often that it is not tried any more."""
         return self._live.given_up
 
-    def close(self) -> None:
-        self.drop()
+    close = drop
 
     def __enter__(self) -> Subject:
         return self

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,10 +13,10 @@ from mcptest.core.capture import Closed, Frame
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.limits import Deadline
 from mcptest.core.redaction import redaction
-from mcptest.probe.tour import Form, recorder_for, recording
+from mcptest.probe.tour import Form, beside, recorder_for, recording
 from mcptest.transport.base import Sink, discard
 from mcptest.transport.egress import parse_url
-from mcptest.transport.files import is_special, replace_file
+from mcptest.transport.files import replace_file
 from mcptest.transport.interrupt import stopping_on_signals
 from mcptest.transport.proxy.exchange_record import SessionBook, listening_address
 from mcptest.transport.proxy.http_proxy import HttpProxy
@@ -152,12 +150,8 @@ class SessionFiles:
         self._problem: OSError | None = None
 
     def begin(self) -> Sink:
-        path, number = self._main.path, len(self._others) + 2
         if self._begun and len(self._others) < MOST_AT_ONCE:
-            aside = path.with_name(f".{path.name}.session-{number}")
-            if is_special(path):
-                name = f"mcptest-{os.urandom(8).hex()}.session-{number}"
-                aside = Path(tempfile.gettempdir(), name)
+            aside = beside(self._main.path, f"session-{len(self._others) + 2}")
             try:
                 self._others.append(Recorder(aside, masker=redaction.masker))
             except UsageError as error:  # no room for a file: the sessions themselves go on

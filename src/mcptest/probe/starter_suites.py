@@ -182,7 +182,6 @@ def place_files(
 def place_starters(
     folder: Path, starters: Iterable[Starter], server: WrittenServer, *, overwrite: bool = False
 ) -> list[PlacedFile]:
-    """Write each starter to a file of its own."""
     names, titles = FileNames(), _Titles()
     files: list[tuple[PlacedFile, str]] = []
     for starter in starters:

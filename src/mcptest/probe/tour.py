@@ -49,7 +49,6 @@ class SessionBegan:
     server: str
     capabilities: tuple[str, ...]
     reason: str = ""
-    """Why this revision is spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,10 +284,14 @@ def recorder_for(path: Path, form: Form) -> Recorder:
         return Recorder(path, masker=redaction.masker)
     if path.is_dir():
         raise UsageError(f"can't write the capture {path}: it is a folder")
-    beside = path.with_name(f".{path.name}.recording")
+    return Recorder(beside(path, "recording"), masker=redaction.masker)
+
+
+def beside(path: Path, what: str) -> Path:
+    """A file of ours beside that one; elsewhere, where it is a pipe or a device."""
     if is_special(path):
-        beside = Path(tempfile.gettempdir(), f"mcptest-{os.urandom(8).hex()}.recording")
-    return Recorder(beside, masker=redaction.masker)
+        return Path(tempfile.gettempdir(), f"mcptest-{os.urandom(8).hex()}.{what}")
+    return path.with_name(f".{path.name}.{what}")
 
 
 @contextlib.contextmanager

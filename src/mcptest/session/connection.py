@@ -296,6 +296,13 @@ class Connection:
             if records or until is deadline:
                 return bool(records)
 
+    def pump_until(self, until: Callable[[], bool], deadline: Deadline) -> bool:
+        """Take in what comes until something holds; False when it did not in that time."""
+        while not until():
+            if not self.pump(deadline) or deadline.expired:
+                return until()
+        return True
+
     def settle(self, pending: Pending, deadline: Deadline) -> Message:
         """Wait for the answer. PeerError says what came instead when none does."""
         while pending.answer is None:

@@ -103,7 +103,7 @@ class Confirmation:
         """`begins` is False where the server lets nobody in: then no session begins at all."""
         self.site = site
         self._begins = begins
-        self._under_way: list[tuple[Doubt, Future[Mapping[int, RuleResult | PeerError]]]] = []
+        self.under_way: list[tuple[Doubt, Future[Mapping[int, RuleResult | PeerError]]]] = []
         # Over HTTP all connections lead to one server, which any of the questions may end.
         at_once = 1 if site.takes_one_at_a_time else _AT_ONCE
         self._alone = ThreadPoolExecutor(at_once, "mcptest-1")
@@ -133,18 +133,13 @@ class Confirmation:
             alone = not shares or (one.is_must and self._begun_alone <= _MOST_ALONE)
             pool = self._alone if alone else self._in_turn
             seen = pool.submit(self._ask, one, alone=alone)
-            self._under_way += [(doubt, seen) for doubt in one.doubts]
-
-    @property
-    def asked_again(self) -> int:
-        """Verdicts that are in doubt so far."""
-        return len(self._under_way)
+            self.under_way += [(doubt, seen) for doubt in one.doubts]
 
     def results(self) -> list[RuleResult]:
         """Every verdict that was in doubt, as it stands now. Raises when we are told to stop."""
         self._has_shared.set()
         try:
-            return [confirmed(one.result, seen.result()[id(one)]) for one, seen in self._under_way]
+            return [confirmed(one.result, seen.result()[id(one)]) for one, seen in self.under_way]
         finally:
             self._in_turn.shutdown()
             self._alone.shutdown()
@@ -155,7 +150,9 @@ class Confirmation:
     def _ask(self, one: Repetition, *, alone: bool) -> Mapping[int, RuleResult | PeerError]:
         """What each rule says about the second time, by its doubt; or why there was none."""
         try:
-            seen = self._seen_alone(one) if alone else self._seen(one, self._shared())
+            if not alone:
+                self._has_shared.wait()
+            seen = self._seen_alone(one) if alone else self._seen(one, shared(self.site, "rude"))
         except Unobserved as nothing:
             error = PeerError(ErrorKind.PROTOCOL, nothing.reason)
             return {id(doubt): error for doubt in one.doubts}
@@ -176,10 +173,6 @@ class Confirmation:
                 if second.failed:
                     judged[id(doubt)] = msgspec.structs.replace(second, reason=_SIDE_BY_SIDE)
         return judged
-
-    def _shared(self) -> Conversation:
-        self._has_shared.wait()
-        return shared(self.site, "rude")
 
     def _side_by_side(self, first: Conversation) -> tuple[Conversation, Conversation]:
         """A session that has little to say, and one beside it in which all is said again."""

@@ -156,18 +156,13 @@ def changed_headers(headers: Mapping[str, Any]) -> dict[str, str]:
     return {name: NOT_SENT if value is None else str(value) for name, value in headers.items()}
 
 
-def _first_params(revision: Revision) -> dict[str, Any]:
-    """What a client without capabilities says in `initialize`."""
-    version = revision.wire_version
-    return {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT_INFO}
-
-
 def _params(check: SentCheck, lifecycle: Lifecycle, revision: Revision) -> dict[str, Any] | None:
     if "params" in check.omit:
         return None
     own_params = check.params
     if own_params is None and check.method == "initialize":
-        own_params = _first_params(revision)
+        version = revision.wire_version  # as a client without capabilities begins
+        own_params = {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT_INFO}
     prepared = lifecycle.prepare(own_params)
     params = dict(prepared) if prepared is not None else None
     if params is not None and "arguments" in check.omit:
@@ -571,7 +566,7 @@ class Conversation:
 
     def pump(self, seconds: float, until: Callable[[], bool]) -> bool:
         """Take in what comes until something holds; False when it did not in that time."""
-        self._guarded(lambda: self._pump_until(until, Deadline.after(seconds)))
+        self._guarded(lambda: self.client.connection.pump_until(until, Deadline.after(seconds)))
         return until()
 
     def _begun(self, check: SentCheck, act: Act, identifier: Any = ABSENT) -> Started:
@@ -658,15 +653,9 @@ class Conversation:
         started.body = encode(message if params is None else {**message, "params": params})
         started.stream = stream
         if self.transport != "stdio":
-            self._pump_until(lambda: self._status(started) is not None, deadline)
+            self.client.connection.pump_until(lambda: self._status(started) is not None, deadline)
 
     # -- waiting ---------------------------------------------------------------------------
-
-    def _pump_until(self, until: Callable[[], bool], deadline: Deadline) -> bool:
-        while not until():
-            if not self.client.connection.pump(deadline) or deadline.expired:
-                return until()
-        return True
 
     def _await(self, started: Started) -> None:
         if not started.waiting or self.mute:
@@ -683,7 +672,7 @@ class Conversation:
         elif started.check.is_raw and started.stream is None:
             self._await_behind_fence(started, limit)
         else:
-            self._pump_until(lambda: self._is_over(started), limit)
+            self.client.connection.pump_until(lambda: self._is_over(started), limit)
         if started.check.method and not self._is_over(started):
             self._await_behind_fence(started, _until(started.at, 0.0))
         if self.mute or (started.check.method and not self._is_over(started)):
@@ -718,7 +707,7 @@ class Conversation:
             kind = response.header("content-type") if response is not None else None
             return "event-stream" in (kind or "")
 
-        if self._pump_until(enough, limit) and stream not in self.tape.ended:
+        if self.client.connection.pump_until(enough, limit) and stream not in self.tape.ended:
             streams = http_streams(self.client.connection.transport)
             assert streams is not None  # only there bare requests can be made
             streams.abandon(stream)
@@ -735,7 +724,7 @@ class Conversation:
             alive = self.site.alive_check
             params, headers = outgoing(alive, self.lifecycle, self.revision)
             fence = connection.request(alive.method, params, limit, headers)
-            answered = self._pump_until(lambda: fence.done or started.done, limit)
+            answered = self.client.connection.pump_until(lambda: fence.done or started.done, limit)
             if not fence.done:
                 connection.forget(fence)
             elif fence.answer is not None:
@@ -744,7 +733,9 @@ class Conversation:
                 self.mute = not started.done
                 return
         if not started.done:
-            self._pump_until(lambda: started.done, Deadline.after(_AFTER_THE_FENCE))
+            self.client.connection.pump_until(
+                lambda: started.done, Deadline.after(_AFTER_THE_FENCE)
+            )
 
     # -- what was seen ---------------------------------------------------------------------
 

@@ -94,8 +94,6 @@ class Unobserved(Exception):  # noqa: N818 - nothing went wrong: there was nothi
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """One step, as it was taken."""
-
     exchange: SeenExchange = msgspec.field(default_factory=SeenExchange)
     identifier: Any = ABSENT
     """The id of the request that was sent; ABSENT where there was none."""
@@ -125,7 +123,6 @@ class ProbeSeen(msgspec.Struct, frozen=True, kw_only=True):
 
     taken: Mapping[str, Taken]
     capabilities: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """What the server declares."""
 
     def __getitem__(self, step: str) -> Taken:
         return self.taken[step]
@@ -269,7 +266,6 @@ class Course:
         return came
 
     def note(self, name: str, asked: Asked, conversation: Conversation, **more: Any) -> Asked:
-        """Keep what came of a step."""
         self.evidence.append(asked)
         if conversation not in self.conversations:
             self.conversations.append(conversation)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -93,10 +93,6 @@ _INTERRUPTED = Unasked(Outcome.INCONCLUSIVE, "interrupted")
 Tell: TypeAlias = Callable[[Event], None]
 Choose: TypeAlias = Callable[[VersionCorpus], tuple[CorpusRule, ...]]
 """Which rules are told about, once the revision and so the corpus is known."""
-
-
-def _with_progress(tool: str) -> dict[str, Any]:
-    return {"name": tool, "arguments": {}, "_meta": {"progressToken": f"mcptest-{tool}"}}
 
 
 def _weightiest_first(rule: CorpusRule) -> tuple[int, str]:
@@ -287,7 +283,7 @@ class Judging:
             if not self.interrupted:
                 confirmation.take_over(self.site.spare_connection())
                 confirmation.begin(self._take_doubts())
-                if failed := confirmation.asked_again:
+                if failed := len(confirmation.under_way):
                     failures = f"{failed} failure{'s' if failed > 1 else ''}"
                     self.tell(JudgingWaits(f"repeating {failures} on another server process"))
                 self._take_probes(self._asking, lambda one: one.ends_connection)
@@ -317,7 +313,9 @@ class Judging:
         else:
             tour = self.site.tour
             is_idle = tour is not None and tour.usable and not under_way
-            if tour is not None and is_idle and self.site.can_ask_on_tour:
+            # Where each request declares what the client can do, it serves as any other.
+            stateless = self.site.revision.era is Era.STATELESS
+            if tour is not None and is_idle and stateless and self.site.transport == "stdio":
                 tour.declare_nothing()
                 self.site.shared["polite", ()] = tour
             self._set_probes_going(tour if is_idle else None)
@@ -357,7 +355,8 @@ class Judging:
             )
 
         asking.set_going(jobs)
-        if started := self.site.starting:
+        shared = self.site.shared.values() if self.site.transport == "stdio" else ()
+        if started := sum(one.beginning and not one.client.has_begun for one in shared):
             processes = f"{started} more server process{'es' if started > 1 else ''}"
             self.tell(JudgingWaits(f"waiting for {processes} to start"))
         lanes = (lambda: asking.ask_first(jobs), politely, rudely)
@@ -438,11 +437,12 @@ class Judging:
         tour = self.site.tour
         if tour is None or not any(rule.session is not None for rule in self.asked):
             return []
-        return [
-            tour.start(SentCheck(method="tools/call", params=_with_progress(self.site.known[name])))
-            for name in _TALKATIVE
-            if name in self.site.known and tour.usable
-        ]
+        started = []
+        for tool in (self.site.known[name] for name in _TALKATIVE if name in self.site.known):
+            params = {"name": tool, "arguments": {}, "_meta": {"progressToken": f"mcptest-{tool}"}}
+            if tour.usable:
+                started.append(tour.start(SentCheck(method="tools/call", params=params)))
+        return started
 
     def _plan(self) -> dict[str, Row]:
         planned: dict[str, Row] = {}

@@ -52,7 +52,6 @@ def list_through(ask: Callable[[SentCheck], Asked], method: str, seconds: float)
 
 
 def lists_on(records: Sequence[AnyRecord]) -> Lists:
-    """What the answers to list requests hold."""
     found: dict[str, list[dict[str, Any]]] = {method: [] for method in LIST_MEMBERS}
     page_of_tool: dict[str, str] = {}
     page_cursor = None
@@ -79,10 +78,8 @@ def _answered(
 
 def refuses_ping(records: Sequence[AnyRecord]) -> bool:
     """Whether a ping was answered with an error: then it can't show that a server is well."""
-    return any(
-        request.method == "ping" and answer.kind is Kind.ERROR
-        for request, answer in answered_requests(records)
-    )
+    pairs = answered_requests(records)
+    return any(asked.method == "ping" and one.kind is Kind.ERROR for asked, one in pairs)
 
 
 def unanswered_calls(records: Sequence[AnyRecord]) -> dict[str, str]:

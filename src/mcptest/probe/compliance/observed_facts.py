@@ -120,8 +120,7 @@ def ids_that_differ(seen: ProbeSeen) -> list[Any]:
 def _has_stray_answer(taken: Taken) -> bool:
     """Whether an answer came with an id that no request on its connection had."""
     asked = {id_key(one.id) for one, _ in messages_of("client", taken.records)}
-    answers = (one for one in taken.came if one.method is None)
-    return any(id_key(one.id) not in asked for one in answers)
+    return any(one.method is None and id_key(one.id) not in asked for one in taken.came)
 
 
 @fact("batch_of_two", "answered")
@@ -430,7 +429,6 @@ def _require_tool_results(seen: ProbeSeen) -> None:
 
 
 def _sampled(seen: ProbeSeen) -> Iterator[list[Any]]:
-    """The messages of every sampling request."""
     for asked in seen["call"].exchange.asked:
         messages = member_at(asked, "params", "messages")
         if member_at(asked, "method") == "sampling/createMessage" and isinstance(messages, list):
@@ -564,7 +562,6 @@ def on_stream(taken: Taken, stream: int | None) -> Iterator[AnyRecord]:
 
 
 def is_streamed(taken: Taken) -> bool:
-    """Whether the answer came as an event stream."""
     return any(
         isinstance(record, HttpResponse)
         and media_type(record.header("content-type")) == "text/event-stream"

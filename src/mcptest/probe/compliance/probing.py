@@ -72,13 +72,11 @@ _STEP_OR_FACT = re.compile(r"(steps|probe)\.([a-z][a-z0-9_]*)")
 
 
 class Probed(msgspec.Struct, frozen=True):
-    """What a probe saw and found out."""
-
     exchange: SeenExchange
     """With the exchanges of all steps that were taken, and every fact that could be worked out."""
     evidence: tuple[Asked, ...]
-    unobserved: Mapping[str, tuple[str, str]] = msgspec.field(default_factory=dict)
-    """Facts that could not be: the reason, and what would unlock them."""
+    unobserved: Mapping[str, Unobserved] = msgspec.field(default_factory=dict)
+    """Facts that could not be."""
 
     def why_unobserved(self, expect: Sequence[Expectation]) -> Unobserved | None:
         """Why a rule with these expectations can't be judged by what was seen, if so."""
@@ -88,7 +86,7 @@ class Probed(msgspec.Struct, frozen=True):
                 continue
             kind, name = found.groups()
             if kind == "probe" and name in self.unobserved:
-                return Unobserved(*self.unobserved[name])
+                return self.unobserved[name]
             if kind == "steps" and name not in self.exchange.steps:
                 return Unobserved(f"the step {name} of the check could not run")
         return None
@@ -128,14 +126,14 @@ def take_probe(
     finally:
         course.close()
     facts: dict[str, Any] = {}
-    unobserved: dict[str, tuple[str, str]] = {}
+    unobserved: dict[str, Unobserved] = {}
     for name in probe.facts:
         try:
             facts[name] = FACTS[probe.name, name](course.seen)
         except Unobserved as nothing:
-            unobserved[name] = (nothing.reason, nothing.unlocked_by)
+            unobserved[name] = nothing.with_traceback(None)
     if unobserved and not facts:
-        raise Unobserved(*next(iter(unobserved.values())))
+        raise next(iter(unobserved.values()))
     steps = {name: taken.exchange for name, taken in course.taken.items()}
     exchange = SeenExchange(steps=steps, facts=facts)
     return Probed(exchange, tuple(course.evidence), unobserved)

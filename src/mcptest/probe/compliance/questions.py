@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -147,7 +148,6 @@ def _not_applicable(needs: Needs, transports: Sequence[str], site: Site) -> Iter
 
 
 def missing_value(name: str) -> Unasked:
-    """A placeholder has no value here."""
     unlocked_by = placeholders().get(name, Placeholder(name)).unlocked_by
     return Unasked(Outcome.NOT_OBSERVED, f"it needs {unlocked_by or name}", unlocked_by, name)
 
@@ -217,7 +217,6 @@ class Causes:
         return name
 
     def note_error(self, error: PeerError, evidence: tuple[Evidence, ...] = ()) -> str:
-        """The cause behind an error of a connection."""
         names = {ErrorKind.EXITED: "exited", ErrorKind.TIMEOUT: "silence"}
         return self.note(names.get(error.kind, "unreachable"), error.message, evidence)
 
@@ -286,7 +285,6 @@ class RowJob(msgspec.Struct, eq=False):
     conversation: Conversation | None = None
     """Where it was asked."""
     beside: dict[str, RowJob] = {}
-    """What is asked beside it, as its row says."""
 
 
 def lane_of(question: Row, revision: Revision) -> CheckLane:
@@ -352,22 +350,22 @@ class Asking:
 
     def ask_politely(self, jobs: Sequence[RowJob]) -> None:
         """What any client may ask."""
-        self._together(_on(CheckLane.PLAIN, jobs), self._sharing("polite"), IN_FLIGHT)
+        self._together(_on(CheckLane.PLAIN, jobs), partial(shared, self._site, "polite"), IN_FLIGHT)
         # Where every request says what the client can do, one connection is enough for all.
         stateless = self._site.revision.era is Era.STATELESS
         by_declare: dict[tuple[str, ...], list[RowJob]] = {}
         for job in _on(CheckLane.ALONE, jobs):
             by_declare.setdefault(() if stateless else job.check.declare, []).append(job)
         for declare, alone in by_declare.items():
-            self._together(alone, self._sharing("polite", declare), 1)
+            self._together(alone, partial(shared, self._site, "polite", declare), 1)
 
     def ask_rudely(self, jobs: Sequence[RowJob]) -> None:
         """What no client should send, one at a time; over pipes to a process of its own."""
         raw = [job for job in _on(CheckLane.RUDE, jobs) if job.check.http is None]
         bare = [job for job in _on(CheckLane.RUDE, jobs) if job.check.http is not None]
-        self._together([*raw, *_on(CheckLane.ODD, jobs)], self._sharing("rude"), 1)
+        self._together([*raw, *_on(CheckLane.ODD, jobs)], partial(shared, self._site, "rude"), 1)
         # A server may allow one GET stream at a time: none of ours may be open already.
-        self._together(bare, self._sharing("quiet"), 1)
+        self._together(bare, partial(shared, self._site, "quiet"), 1)
 
     def ask_first(self, jobs: Sequence[RowJob]) -> None:
         """`initialize`, each on a connection of its own; what was asked already is not again."""
@@ -379,7 +377,7 @@ class Asking:
 
     def ask_last(self, jobs: Sequence[RowJob], lane: CheckLane, purpose: Purpose) -> None:
         """What comes after everything else, one at a time on a connection for that purpose."""
-        self._together(_on(lane, jobs), self._sharing(purpose), 1)
+        self._together(_on(lane, jobs), partial(shared, self._site, purpose), 1)
 
     def ask_unbegun(self, jobs: Sequence[RowJob]) -> None:
         """Of a server that does not let us in: each request by itself, with no session."""
@@ -399,12 +397,6 @@ class Asking:
                 slow = slow_machine(self._site, one)
                 job.cause = "" if slow is None else self._causes.note_error(slow)
             # The site ends all of them side by side: some servers leave slowly.
-
-    # -- connections -----------------------------------------------------------------------
-
-    def _sharing(self, purpose: Purpose, declare: tuple[str, ...] = ()) -> Opener:
-        """Connections are what costs most: the probes use the same ones."""
-        return lambda: shared(self._site, purpose, declare)
 
     # -- asking ----------------------------------------------------------------------------
 

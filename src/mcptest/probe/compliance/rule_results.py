@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -141,7 +141,6 @@ class Results:
         return self._result(rule, Outcome.INCONCLUSIVE, reason=why, evidence=evidence)
 
     def over_sessions(self, rule: CorpusRule, deciding: Deciding) -> RuleResult:
-        """What a rule says about all sessions together."""
         if not deciding:
             why = "no complete session to judge"
             return self._result(rule, Outcome.INCONCLUSIVE, reason=why)
@@ -276,7 +275,6 @@ def judge_sessions(site: Site, rules: Sequence[Rule]) -> Mapping[str, Deciding]:
 
 
 def judge_session(rule: Rule, conversation: Conversation) -> Deciding:
-    """What one rule says about one session."""
     return [(one, conversation) for one in _verdicts(conversation, [rule])]
 
 
@@ -342,13 +340,18 @@ def _can_judge(rule: Rule, conversation: Conversation) -> bool:
     return conversation.polite
 
 
-def about_the_server(verdict: Verdict, of_server: int) -> Verdict:
+def of_the_server(rule: Rule, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Of a rule that judges both sides: without what it has to say about us."""
+    ours = "server" if rule.shown_by == "missing answer" else "client"
+    return tuple(one for one in findings if rule.side is not Side.BOTH or one.sender != ours)
+
+
+def about_the_server(verdict: Verdict, of_server: int) -> Verdict:
+    """The verdict by what it says of the server."""
     rule = RULES[verdict.rule]
     if rule.side is not Side.BOTH or verdict.outcome not in {Outcome.PASS, Outcome.FAIL}:
         return verdict
-    ours = "server" if rule.shown_by == "missing answer" else "client"
-    findings = tuple(one for one in verdict.findings if one.sender != ours)
+    findings = of_the_server(rule, verdict.findings)
     if findings:
         return msgspec.structs.replace(verdict, findings=findings)
     seen = verdict.observed - of_server if rule.shown_by == "silence" else of_server

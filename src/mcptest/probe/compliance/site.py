@@ -71,45 +71,6 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 _LEAVING = 2.0
 
 
-class WarmServers:
-    """Processes of one target that nobody has talked to yet."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._waiting: list[ServerProcess] = []
-        self._lock = threading.Lock()
-
-    def start(self) -> None:
-        """Start one more, where a connection is a process."""
-        target = self._target
-        if target.way != "stdio":
-            return
-        try:
-            process = ServerProcess(
-                target.command, target.env, target.cwd, clean_env=target.clean_env
-            )
-        except McptestError:
-            return  # whoever needs one meets it again, and says what is wrong
-        with self._lock:
-            self._waiting.append(process)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._waiting
-
-    def take(self) -> ServerProcess | None:
-        """One that runs already, if there is one. It belongs to whoever asked from then on."""
-        with self._lock:
-            return self._waiting.pop() if self._waiting else None
-
-    def end(self) -> None:
-        """End those that nobody took."""
-        while (process := self.take()) is not None:
-            unused = transport_for(self._target, discard, process=process)
-            unused.open(Deadline.after(_LEAVING))
-            unused.close(Deadline.after(_LEAVING))
-
-
 _PATIENCE_WITH_WORK = 2.0
 """How many times our patience is left for a tool, once a whole timeout was waited in vain."""
 _PATIENCE_WITH_ENDS = 5.0
@@ -312,7 +273,8 @@ class Site:
         """Connections that several checks use, by what they are used for and what is declared."""
         self.aside: dict[str, Future[Any]] = {}
         """Probes that are taken on the side, by name. They end before the connections do."""
-        self._warm = WarmServers(order.target)
+        self._warm: deque[ServerProcess] = deque()
+        """A process that nobody has talked to yet."""
         self._leaving: dict[int, Future[None]] = {}
         self._closers = ThreadPoolExecutor(_CLOSED_AT_ONCE, "mcptest-closing")
         self._lock = threading.Lock()
@@ -364,10 +326,10 @@ class Site:
             with _closed_on_error(conversation):
                 client.launch(self._startup())
                 if warm:
-                    self._warm.start()
+                    self._start_warm()
                 client.connect(self._startup())
-                if warm and self._warm.is_empty:  # the meeting took it
-                    self._warm.start()
+                if warm and not self._warm:  # the meeting took it
+                    self._start_warm()
                 pin, spoken = self.order.revision, client.revision
                 if pin is not None and spoken.wire_version != pin.wire_version:
                     message = (
@@ -387,6 +349,21 @@ class Site:
         headers = client.lifecycle.headers("", None)
         self.session_id = headers.get("Mcp-Session-Id", "")
         return conversation
+
+    def _start_warm(self) -> None:
+        target = self.order.target
+        if target.way == "stdio":  # whoever meets it again says what is wrong, if anything is
+            with contextlib.suppress(McptestError):
+                process = ServerProcess(
+                    target.command, target.env, target.cwd, clean_env=target.clean_env
+                )
+                self._warm.append(process)
+
+    def _take_warm(self) -> ServerProcess | None:
+        """One that runs already, if there is one. It belongs to whoever asked from then on."""
+        with contextlib.suppress(IndexError):
+            return self._warm.pop()
+        return None
 
     def _with_what_it_speaks(self, error: PeerError) -> PeerError:
         """Who pinned a revision that the server refuses is told which one it would speak."""
@@ -500,7 +477,7 @@ class Site:
             answers=answers,
             # To a server that runs already, where there is one.
             reach=lambda way, sink: transport_for(
-                self.order.target, sink, way=way, process=self._warm.take()
+                self.order.target, sink, way=way, process=self._take_warm()
             ),
             way=way,
             falls_back=revision is None,
@@ -526,21 +503,6 @@ class Site:
         tape.transport = way or self.order.target.way
         tape.channel = os.urandom(8).hex()
         return tape
-
-    @property
-    def starting(self) -> int:
-        """Processes that were set going and have not answered yet."""
-        if self.transport != "stdio":
-            return 0
-        return sum(one.beginning and not one.client.has_begun for one in self.shared.values())
-
-    @property
-    def can_ask_on_tour(self) -> bool:
-        """Whether the first connection serves as any other: a process less to start.
-
-        Who declared something in a handshake has declared it for the whole session.
-        """
-        return self.transport == "stdio" and self.revision.era is Era.STATELESS
 
     def tour_to_spoil(self) -> Conversation | None:
         """The first connection for something rude, where others asked on it until now."""
@@ -598,7 +560,6 @@ class Site:
 
     @property
     def captures(self) -> tuple[str, ...]:
-        """The files that were written."""
         recorders = (one.tape.recorder for one in self.conversations)
         return tuple(str(one.written_to) for one in recorders if one is not None and one.kept)
 
@@ -617,7 +578,10 @@ class Site:
             return
         self._is_closed = True
         try:
-            self._warm.end()
+            while (process := self._take_warm()) is not None:  # nobody took it
+                unused = transport_for(self.order.target, discard, process=process)
+                unused.open(Deadline.after(_LEAVING))
+                unused.close(Deadline.after(_LEAVING))
             for conversation in self.conversations:
                 self.leave(conversation)
             for left in self._leaving.values():

@@ -13,7 +13,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from mcptest.core.message import ABSENT
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Finding, Outcome, Severity, Side
+from mcptest.probe.compliance.rule_results import of_the_server
 from mcptest.probe.hint_checks import Verifier
 from mcptest.probe.live_server import OutcomeKind, Subject
 from mcptest.probe.properties.player import (
@@ -73,14 +74,6 @@ class WatchedSession:
             for rule, found in self._judge.broken_since()
             for one in of_the_server(rule, (found,))
         ]
-
-
-def of_the_server(rule: Rule, findings: Iterable[Finding]) -> list[Finding]:
-    """Of a rule that judges both sides: without what it has to say about us."""
-    if rule.side is not Side.BOTH:
-        return list(findings)
-    ours = "server" if rule.shown_by == "missing answer" else "client"
-    return [one for one in findings if one.sender != ours]
 
 
 # -- What the rules say about an example that was played -----------------------------------------

@@ -471,7 +471,6 @@ class Done(msgspec.Struct, frozen=True):
     slow_tools: Mapping[str, str] = {}
     troubles: tuple[str, ...] = ()
     starts: int = 0
-    """How often a server was started."""
     interrupted: bool = False
     no_server: str = ""
     """Of a worker: why it can't work at all: a server that can't be there twice, perhaps."""

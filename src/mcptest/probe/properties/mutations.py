@@ -106,7 +106,6 @@ _IDS: Final = st.sampled_from((1, "a", 0, 2**53 - 1)) | st.integers(1, 10_000)
 @functools.lru_cache(maxsize=1_000)
 @st.composite
 def spoilt_message(draw: DrawFn, mutation: str, revision: Revision) -> Crafted:
-    """By the mutation of that name."""
     row = MUTATIONS[mutation]
     value = request(harmless_method(revision), needed_params(revision), draw(_IDS))
     made = row.changed(draw, dict(value), revision)

@@ -143,7 +143,8 @@ class Team:
         try:
             told: Done = pipe.recv()
         except (EOFError, OSError):
-            told = Done((_killed(self._busy[pipe].name),))
+            name, why = self._busy[pipe].name, "the process that ran it was killed"
+            told = Done((PropertyResult(name=name, about=PROPERTIES[name].about, ended_early=why),))
         worker = self._busy.pop(pipe)
         pipe.close()
         worker.join()
@@ -157,12 +158,6 @@ class Team:
         self._take(told)
         self._stage.slow_tools.update(told.slow_tools)
         self._ends(worker.name)
-
-
-def _killed(name: str) -> PropertyResult:
-    """Somebody killed its worker: it is not done."""
-    why = "the process that ran it was killed"
-    return PropertyResult(name=name, about=PROPERTIES[name].about, ended_early=why)
 
 
 # -- in the worker -----------------------------------------------------------------------------

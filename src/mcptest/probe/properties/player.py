@@ -484,7 +484,7 @@ class _Actor:
         alive = False
         try:
             if stream is not None:
-                _pump(connection, lambda: all(one.done for one in own), deadline)
+                connection.pump_until(lambda: all(one.done for one in own), deadline)
             after = self._fence(fence)
             self._wait_for_what_is_owed(step, own, unnamed, deadline)
             alive = True
@@ -543,7 +543,7 @@ class _Actor:
                         self.played.silent += called_in(step)
         elif _any_answer((*own, *unnamed)) is None and self._owed(step):
             grace = Deadline.after(_AFTER_THE_FENCE)
-            _pump(connection, lambda: _any_answer((*own, *unnamed)) is not None, grace)
+            connection.pump_until(lambda: _any_answer((*own, *unnamed)) is not None, grace)
 
     def _seen(
         self, asked: Sequence[Pending], stream: int | None, unusable: int, *, alive: bool
@@ -596,7 +596,6 @@ def with_unused_ids(message: Message, used: set[Any], unused: int) -> bytes:
 
 
 def called_in(step: Send) -> list[AskStep]:
-    """The calls of tools that a raw message makes."""
     message = decode(step.raw)
     return [
         AskStep("tools/call", {key: part for key, part in one.params.items() if key != "_meta"})
@@ -617,12 +616,6 @@ def _expected(
         own = [connection.expect(("stream", stream), "raw", stream)]
     unnamed = [] if step.valid else [connection.expect(one, "raw") for one in (None, ABSENT)]
     return own, unnamed
-
-
-def _pump(connection: Connection, until: Callable[[], bool], deadline: Deadline) -> None:
-    while not until():
-        if not connection.pump(deadline) or deadline.expired:
-            return
 
 
 def _any_answer(pending: Sequence[Pending]) -> Message | None:
