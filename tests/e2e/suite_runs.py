@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.driving import Done, is_alive, mcptest, wait_until
+from tests.e2e.driving import BOUND, Done, is_alive, mcptest, wait_until
 
 REPLIER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("replier.py")))
 
@@ -54,8 +54,9 @@ class Site:
         kept = {k: v for k, v in os.environ.items() if k not in _CI}
         return {**kept, "TMPDIR": str(self.temporary), **self.env, **more}
 
-    def run(self, *argv: str, command: str = "run", **env: str) -> Done:
-        return mcptest(command, *argv, cwd=self.folder, env=self.environment(**env))
+    def run(self, *argv: str, command: str = "run", bound: float = BOUND, **env: str) -> Done:
+        environment = self.environment(**env)
+        return mcptest(command, *argv, cwd=self.folder, env=environment, bound=bound)
 
     def start(self, *argv: str, **options: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

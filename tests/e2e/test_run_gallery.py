@@ -18,7 +18,7 @@ SILENT = 12.0
 """For those that come to a point and then hang: a busy machine takes its time until they have."""
 ANSWERING = 40.0
 """For those that answer or end: eight at a time, on a machine that does other things too."""
-PATIENT = 200.0
+PATIENT = 600.0
 """For those that move very many bytes and then answer, on a machine that does other things too."""
 ENDING = 120.0
 """To end a server that does not want to, and to say so."""
@@ -84,7 +84,7 @@ def limit(case: Case) -> float:
 def assert_judged(site: Site, cases: list[Case], jobs: int) -> None:
     suite = site.suite([as_test(case, site) for case in cases])
     began = time.monotonic()
-    done = site.run(suite, "--json", "--jobs", str(jobs))
+    done = site.run(suite, "--json", "--jobs", str(jobs), bound=2 * PATIENT)
     lasted = time.monotonic() - began
     results = site.results(done)
     assert {name: each["status"] for name, each in results.items()} == {
