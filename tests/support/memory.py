@@ -23,7 +23,6 @@ class Memory:
         handler: Handler,
         *,
         sink: Sink,
-        peer: str = "in-memory server",
         clock: Callable[[], float] | None = None,
     ) -> None:
         self._handler = handler
@@ -31,7 +30,6 @@ class Memory:
         self._clock = clock or Clock()
         self._inbox: list[AnyRecord] = []
         self._closed = False
-        self.peer = peer
 
     def open(self, deadline: Deadline) -> None:
         """There is nothing to start."""

@@ -18,6 +18,7 @@ from mcptest.core.limits import Deadline, Limits
 from mcptest.transport import stdio
 from mcptest.transport.base import Transport, discard
 from mcptest.transport.stdio import Stdio
+from mcptest.transport.target import Target
 
 ECHO = "import os\nwhile d := os.read(0, 65536): os.write(1, d)"
 
@@ -94,7 +95,7 @@ def test_both_sides_are_recorded_in_order_with_their_time() -> None:
 
 
 def test_the_command_line_is_shown_as_a_person_would_type_it() -> None:
-    assert Stdio(["a b", "c"], sink=discard).peer == "'a b' c"
+    assert Target(way="stdio", label="", command=("a b", "c")).peer == "'a b' c"
 
 
 def test_waiting_ends_with_the_deadline() -> None:

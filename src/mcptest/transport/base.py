@@ -47,10 +47,6 @@ class Transport(Protocol):
     @property
     def name(self) -> TransportName: ...
 
-    @property
-    def peer(self) -> str:
-        """The command line or URL, for people and for the capture."""
-
     def open(self, deadline: Deadline) -> None:
         """Start the process, or make ready to connect. Raises PeerError."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import os
 import select
-import shlex
 import sys
 import termios
 import time
@@ -181,10 +180,6 @@ class Stdio:
         self._late = LateOutput()
         self._reads_large = False
         self._said_meanwhile = 0
-
-    @property
-    def peer(self) -> str:
-        return shlex.join(self._command)
 
     @property
     def pid(self) -> int | None:

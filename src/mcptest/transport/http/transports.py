@@ -71,10 +71,6 @@ class StreamableHttp:
         """The stream of the last GET of the endpoint."""
         self._closed = False
 
-    @property
-    def peer(self) -> str:
-        return str(self.url)
-
     def open(self, deadline: Deadline) -> None:
         """Connect, so that a server that is not there is known before anything is sent."""
         self._check_open()
@@ -221,10 +217,6 @@ class LegacySse:
         """How the GET of the stream was refused; the body, if it is JSON, comes as a frame."""
         self._ready: list[AnyRecord] = []
         self._ended: PeerError | None = None
-
-    @property
-    def peer(self) -> str:
-        return str(self._url)
 
     def open(self, deadline: Deadline) -> None:
         """GET the stream and wait for the event that says where to POST."""
