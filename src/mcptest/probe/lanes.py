@@ -92,9 +92,9 @@ def server_of_suite(spec: ServerSpec | None, choice: ServerChoice, fixture: str)
     if not fixture and any("{{fixture}}" in text for text in texts):
         hint = "set one with mcptest run --config FILE --fixture DIR"
         raise UsageError("the server needs {{fixture}}, which has no value here", hint=hint)
-    found = understand(spec, choice, fixture)
-    asked = choice.spec_version or found.server.spec_version
-    return SuiteServer(found.target, None if asked == "auto" else parse_revision(asked))
+    server, target = understand(spec, choice, fixture)
+    asked = choice.spec_version or server.spec_version
+    return SuiteServer(target, None if asked == "auto" else parse_revision(asked))
 
 
 @contextmanager

@@ -17,11 +17,7 @@ from mcptest.core.message import Kind
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision, parse_revision
 from mcptest.core.safe_text import show
-from mcptest.probe.suites.server_start import (
-    Understood,
-    prepare_ground,
-    understand,
-)
+from mcptest.probe.suites.server_start import prepare_ground, understand
 from mcptest.probe.suites.settings import Numbered, Settings, server_key
 from mcptest.session.answers import NO_ANSWERS, Answers
 from mcptest.session.client import Client, Reply
@@ -142,8 +138,7 @@ class ServerSession:
 
     def _launch(self) -> None:
         settings, test = self._settings, self._item.test
-        understood, process = self._begin()
-        target = understood.target
+        server, target, process = self._begin()
         self.masker = redaction.masker
         # A label is made of parts of the command, and so may hold half a secret.
         safe, label = self.masker.text(target.peer), self.masker.text(target.label)
@@ -156,7 +151,7 @@ class ServerSession:
             target,
             revision=revision,
             because=because,
-            answers=answers_for(understood.server.client_capabilities, mock),
+            answers=answers_for(server.client_capabilities, mock),
             reach=reach_of(target, process, settings.kept),
             patience=self._patience,
             timeout=limit,
@@ -170,14 +165,14 @@ class ServerSession:
         else:
             served.client.launch(Deadline.for_start(settings.startup or limit, limit))
 
-    def _begin(self) -> tuple[Understood, ServerProcess | None]:
-        """The ground and the command; and the process, where it was started ahead of everything."""
+    def _begin(self) -> tuple[ServerSpec, Target, ServerProcess | None]:
+        """The ground and the server; and the process, where it was started ahead of everything."""
         head_start = self._settings.head_start
         if head_start is not None and head_start.is_taken_by(self._item, self._attempt):
             self._ground = head_start.ground
-            return head_start.understood, head_start.process
+            return head_start.server, head_start.target, head_start.process
         self._ground = prepare_ground(self._settings.fixture, self._choice)
-        return understand(self._spec, self._choice, self._ground.folder), None
+        return (*understand(self._spec, self._choice, self._ground.folder), None)
 
     def _quickly(self, target: Target) -> Target:
         """The same server, without a launcher in front once it is known what that starts."""
@@ -299,7 +294,7 @@ class ServerSession:
         def reach(way: TransportName | None, sink: Sink) -> Transport:
             ground = prepare_ground(self._settings.fixture, self._choice)
             grounds.append(ground)
-            target = understand(self._spec, self._choice, ground.folder).target
+            _, target = understand(self._spec, self._choice, ground.folder)
             return transport_for(self._quickly(target), sink, way=way)
 
         try:

@@ -24,7 +24,7 @@ from mcptest.suite.model import ServerSpec, Test, TrajectoryBlock
 from mcptest.suite.reading import Place, SuiteError, SuiteProblem
 from mcptest.suite.templates import fill, fill_server, resolve, variables_of
 from mcptest.transport.process import ServerProcess
-from mcptest.transport.target import DEMO, Target, in_container
+from mcptest.transport.target import DEMO, Target, in_container, transport_for
 from mcptest.transport.temporary import ServerFixture, isolate_fixture
 
 if TYPE_CHECKING:
@@ -116,14 +116,6 @@ def is_demo(spec: ServerSpec, choice: ServerChoice) -> bool:
 # -- What the server of a test needs before it is started ----------------------------------------
 
 
-class Understood(msgspec.Struct, frozen=True):
-    """A server whose environment and templates are filled in, and how to reach it."""
-
-    server: ServerSpec
-    target: Target
-    """With what is secret of what was filled in."""
-
-
 def prepare_ground(source: str | Path | None, choice: ServerChoice) -> ServerFixture:
     """A copy of the fixture, if there is one. May raise FixtureError."""
     if source is None:
@@ -132,15 +124,18 @@ def prepare_ground(source: str | Path | None, choice: ServerChoice) -> ServerFix
     return ServerFixture(str(source)) if choice.docker else isolate_fixture(source)
 
 
-def understand(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Understood:
-    """Fill in the environment, then the templates. UsageError, also for what is not set."""
+def understand(spec: ServerSpec, choice: ServerChoice, fixture: str) -> tuple[ServerSpec, Target]:
+    """Fill in the environment, then the templates; gives how to reach the server, too.
+
+    The target knows what is secret of what was filled in. UsageError, also for what is not set.
+    """
     resolved = resolve(_without_what_is_given(spec, choice), os.environ)
     if resolved.unset:
         raise SuiteError(list(_unset_variables(spec, resolved.unset)))
     filled = fill_server(resolved.server, variables_of(fixture, {}))
     target = target_for(filled, choice, fixture)
     referenced = (*target.referenced, *sorted(resolved.secrets))
-    return Understood(filled, replace(target, referenced=referenced))
+    return filled, replace(target, referenced=referenced)
 
 
 _LEAVING = 1.0
@@ -152,7 +147,8 @@ class HeadStart(msgspec.Struct):
     test: Test | None
     """None when it was taken."""
     ground: ServerFixture
-    understood: Understood
+    server: ServerSpec
+    target: Target
     process: ServerProcess
 
     def is_taken_by(self, item: Numbered, attempt: int) -> bool:
@@ -167,9 +163,8 @@ class HeadStart(msgspec.Struct):
         if self.test is None:
             return
         from mcptest.transport.base import discard
-        from mcptest.transport.stdio import Stdio
 
-        unused = Stdio(self.understood.target.command, sink=discard, process=self.process)
+        unused = transport_for(self.target, discard, process=self.process)
         unused.open(Deadline.after(_LEAVING))
         unused.close(Deadline.after(_LEAVING))
         self.ground.remove()
@@ -196,14 +191,12 @@ def _start_first(tests: Sequence[Test], settings: Settings) -> HeadStart | None:
     ground = ServerFixture()
     try:
         ground = prepare_ground(settings.fixture, settings.choice)
-        understood = understand(test.server or ServerSpec(), settings.choice, ground.folder)
-        target = understood.target
+        server, target = understand(test.server or ServerSpec(), settings.choice, ground.folder)
         if target.way == "stdio":
-            if settings.warm_start:
-                target = with_compile_cache(target)
-            clean = target.clean_env
-            process = ServerProcess(target.command, target.env, target.cwd, clean_env=clean)
-            return HeadStart(test, ground, understood, process)
+            start = with_compile_cache(target) if settings.warm_start else target
+            clean = start.clean_env
+            process = ServerProcess(start.command, start.env, start.cwd, clean_env=clean)
+            return HeadStart(test, ground, server, target, process)
     except McptestError:
         pass  # the regular way meets it again, and says so in the result of the test
     ground.remove()
