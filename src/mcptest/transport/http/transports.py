@@ -59,9 +59,8 @@ class StreamableHttp:
         self._clock = Clock()
         self._limits = limits
         self._writer = RequestWriter(headers)
-        egress = Egress(self.url.origin)
         self._kept = kept
-        pool = ConnectionPool(egress, kept)
+        pool = ConnectionPool(Egress(self.url.origin), kept)
         self._exchanges = Exchanges(pool, self._take, self._clock, limits, at_once)
         self._waiting: list[AnyRecord] = []
         """Records that wait to be handed out."""
@@ -162,14 +161,10 @@ class StreamableHttp:
             self._waiting_bytes += len(record.data)
         elif isinstance(record, HttpRequest | Leftover | Note):
             return  # ours; only what came from the peer is handed out
-        elif self._kept is not None and isinstance(record, HttpResponse):
-            self._learn(self._kept, record)
+        elif isinstance(record, HttpResponse) and self._kept and record.stream == self._standing:
+            self._kept.learn(str(self.url), record.status)
         self._waiting_bytes += _RECORD_OVERHEAD
         self._waiting.append(record)
-
-    def _learn(self, kept: KeptAlive, response: HttpResponse) -> None:
-        if response.stream == self._standing:
-            kept.learn(str(self.url), response.status)
 
     @property
     def is_clogged(self) -> bool:
@@ -223,10 +218,8 @@ class LegacySse:
         self._http.open(deadline)
         self._stream = self._http.request("GET", deadline)
         while self._endpoint is None:
-            records = self._http.receive(deadline)
+            records = self._receive(deadline)
             self._ready += records
-            for record in records:
-                self._note(record)
             if self._endpoint is None and self._ended is not None:
                 raise self._ended
             if not records:
@@ -263,6 +256,9 @@ class LegacySse:
             return ready
         if self._ended is not None:
             raise self._ended
+        return self._receive(deadline)
+
+    def _receive(self, deadline: Deadline) -> list[AnyRecord]:
         records = self._http.receive(deadline)
         for record in records:
             self._note(record)
@@ -270,22 +266,20 @@ class LegacySse:
 
     def _note(self, record: AnyRecord) -> None:
         """Follow what happens on the one stream that everything depends on."""
-        if isinstance(record, SseEvent):
-            if record.stream == self._stream and record.sse.event == "endpoint":
-                self._take_endpoint(record.data)
-        elif isinstance(record, HttpResponse):
-            if record.stream == self._stream and record.status >= 400:
-                self._refused = refusal_in_words(record.status, record.headers)
-                self._hint = hint_for_status(record.status)
-        elif isinstance(record, Frame):
-            if record.stream == self._stream and self._refused:
-                words = f"{self._url}: {self._refused}: {show(record.raw, EXCERPT)!r}"
-                self._ended = PeerError(ErrorKind.HTTP_STATUS, words, hint=self._hint)
+        if getattr(record, "stream", None) != self._stream:
+            return
+        if isinstance(record, SseEvent) and record.sse.event == "endpoint":
+            self._take_endpoint(record.data)
+        elif isinstance(record, HttpResponse) and record.status >= 400:
+            self._refused = refusal_in_words(record.status, record.headers)
+            self._hint = hint_for_status(record.status)
+        elif isinstance(record, Frame) and self._refused:
+            words = f"{self._url}: {self._refused}: {show(record.raw, EXCERPT)!r}"
+            self._ended = PeerError(ErrorKind.HTTP_STATUS, words, hint=self._hint)
         elif isinstance(record, Trouble):
-            if record.stream == self._stream:
-                words = f"{self._url}: {record.in_words}"
-                self._ended = PeerError(ErrorKind(record.error), words, hint=self._hint)
-        elif isinstance(record, StreamEnd) and record.stream == self._stream:
+            words = f"{self._url}: {record.in_words}"
+            self._ended = PeerError(ErrorKind(record.error), words, hint=self._hint)
+        elif isinstance(record, StreamEnd):
             how = "ended" if record.complete else "was cut off"
             before = "" if self._endpoint else " before it sent an endpoint"
             self._ended = self._ended or PeerError(
