@@ -221,9 +221,7 @@ class Exchanges:
         """Close the connection of one exchange now; nothing happens if it has ended."""
         exchange = self._running.get(stream)
         if exchange is not None:
-            self._pool.discard(exchange.connection)
-            self._end(exchange)
-            exchange.answer.cut(why)
+            self._cut(exchange, why)
             return
         for queued in self._queue:
             if queued.stream == stream:
@@ -382,11 +380,9 @@ class Exchanges:
                         f"{len(self._running)} unfinished responses hold more than {allowed} bytes",
                     )
         except WireError as fault:
-            self._give_up(exchange, connection, fault)
+            self._give_up(exchange, fault)
         except EnoughError:
-            self._pool.discard(connection)
-            self._end(exchange)
-            answer.cut("the rest of the body was not read")
+            self._cut(exchange, "the rest of the body was not read")
 
     @property
     def held(self) -> int:
@@ -429,10 +425,13 @@ class Exchanges:
         if self._running.pop(exchange.stream, None) is not None:
             self._standing -= exchange.request.method == "GET"
 
-    def _give_up(
-        self, exchange: HttpExchange, connection: SocketConnection, fault: WireError
-    ) -> None:
-        self._pool.discard(connection)
+    def _cut(self, exchange: HttpExchange, why: str) -> None:
+        self._pool.discard(exchange.connection)
+        self._end(exchange)
+        exchange.answer.cut(why)
+
+    def _give_up(self, exchange: HttpExchange, fault: WireError) -> None:
+        self._pool.discard(exchange.connection)
         self._end(exchange)
         exchange.answer.fail(fault.kind, fault.detail, fault.excerpt)
 
@@ -452,7 +451,7 @@ class Exchanges:
             if exchange.answer.is_events:
                 # To whoever reads events, how the stream broke off makes no difference.
                 fault.kind = ErrorKind.CONNECTION_LOST
-            self._give_up(exchange, connection, fault)
+            self._give_up(exchange, fault)
 
     def _lose(self, connection: SocketConnection, lost: WireError) -> None:
         exchange, used = connection.exchange, connection.used

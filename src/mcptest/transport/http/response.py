@@ -147,31 +147,27 @@ class Answer(msgspec.Struct, eq=False):
         if self.location is not None:
             return _Text(lambda excerpt: None)  # what counts about a redirect is where it leads
         if self.only_acknowledges and 200 <= head.status < 300:
-            return _Text(
-                lambda excerpt: (
-                    self.note(f"the acknowledgement says {excerpt!r}") if excerpt else None
-                )
-            )
+            return _Text(self._acknowledged)
         kind = classify_response(self.method, head.status, content_type)
         if kind is Body.JSON:
             return _Json(self, self.limits.message_bytes)
+        refused = partial(self._error_status, head, content_type)
         if kind is Body.EVENTS:
-            refused = (
-                partial(self._error_status, head, content_type) if head.status >= 400 else None
-            )
-            return _Events(self, self.limits.message_bytes, refused)
+            return _Events(self, self.limits.message_bytes, refused if head.status >= 400 else None)
         if kind is Body.NOTHING:
-            why = f"a {head.status} that should be empty has a body"
-            return _Text(
-                lambda excerpt: (
-                    self.trouble(ErrorKind.BAD_CONTENT_TYPE, why, excerpt)
-                    if excerpt and 200 <= head.status < 300
-                    else None
-                )
-            )
+            return _Text(partial(self._not_empty, head.status))
         if kind is Body.WRONG_TYPE:
-            return _Text(lambda excerpt: self._wrong_type(head.status, content_type, excerpt))
-        return _Text(lambda excerpt: self._error_status(head, content_type, excerpt))
+            return _Text(partial(self._wrong_type, head.status, content_type))
+        return _Text(refused)
+
+    def _acknowledged(self, excerpt: str) -> None:
+        if excerpt:
+            self.note(f"the acknowledgement says {excerpt!r}")
+
+    def _not_empty(self, status: int, excerpt: str) -> None:
+        if excerpt and 200 <= status < 300:
+            why = f"a {status} that should be empty has a body"
+            self.trouble(ErrorKind.BAD_CONTENT_TYPE, why, excerpt)
 
     def _wrong_type(self, status: int, content_type: str | None, excerpt: str) -> None:
         if not excerpt and content_type is None:
