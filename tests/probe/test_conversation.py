@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mcptest.core.revision import Revision
-from mcptest.probe.compliance.conversation import answers_for, capabilities_of, is_odd, outgoing
-from mcptest.session.answers import Answers
+from mcptest.probe.compliance.conversation import is_odd, outgoing
+from mcptest.session.answers import Answers, answers_for, capabilities_of
 from mcptest.session.client import Client
 from mcptest.session.lifecycle import PREFIX, HandshakeLifecycle, StatelessLifecycle
 from mcptest.suite.sent_message import SentCheck

@@ -24,7 +24,6 @@ from mcptest.core.message import ABSENT, Kind
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import (
-    EVERYTHING,
     Asked,
     Conversation,
     Started,
@@ -45,6 +44,7 @@ from mcptest.rules.migration import RESOURCE_NOT_FOUND
 from mcptest.rules.protocol import CACHEABLE, needed_meta
 from mcptest.rules.stateless import hint_fault
 from mcptest.schema.tool_inputs import plausible_arguments
+from mcptest.session.answers import EVERYTHING
 from mcptest.session.lifecycle import PREFIX
 from mcptest.session.live import answered_twice
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, named_items

@@ -23,7 +23,7 @@ from mcptest.core.judgement import Evidence
 from mcptest.core.results import made_since
 from mcptest.core.revision import NEWEST_HANDSHAKE, TIMELINE, Era, Revision, parse_revision
 from mcptest.core.safe_text import show
-from mcptest.probe.compliance.conversation import EVERYTHING, Conversation
+from mcptest.probe.compliance.conversation import Conversation
 from mcptest.probe.compliance.site import Order, Site
 from mcptest.report.doctor import (
     Diagnosis,
@@ -37,6 +37,7 @@ from mcptest.report.doctor import (
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.rules.corpus.version_diff import VersionDiff, diff_versions
 from mcptest.rules.migration import MigrationItem, items_between
+from mcptest.session.answers import EVERYTHING
 from mcptest.session.connection import Stopped
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 

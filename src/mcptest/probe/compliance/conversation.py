@@ -23,7 +23,7 @@ from mcptest.core.message import ABSENT, Flaw, Kind, Message
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.rules.protocol import member_at, object_at
-from mcptest.session.answers import Answers
+from mcptest.session.answers import DeclaredAnswers, answers_for, capabilities_of
 from mcptest.session.connection import Pending, Stopped, encode, request_of
 from mcptest.session.lifecycle import (
     CLIENT_INFO,
@@ -39,70 +39,6 @@ from mcptest.suite.sent_message import SentCheck, texts_in
 from mcptest.transport.base import http_streams
 from mcptest.wire.envelope import decode
 from mcptest.wire.mcp_headers import PARAM_PREFIX
-
-EVERYTHING = ("roots", "sampling", "elicitation")
-"""What a client that is well equipped declares."""
-_MANNERS = ("decline", "cancel")
-"""Parts of `elicitation` that are no capability: how the user is to decide."""
-_ROOT = {"uri": "file:///mcptest", "name": "mcptest"}
-
-
-def capabilities_of(declare: tuple[str, ...], revision: Revision) -> dict[str, Any]:
-    """The capabilities object: `elicitation.url` is `{"elicitation": {"url": {}}}`."""
-    declared: dict[str, Any] = {}
-    for one in declare:
-        name, _, part = one.partition(".")
-        if name == "elicitation" and revision < Revision.V2025_06_18:
-            continue
-        inner = declared.setdefault(name, {})
-        if part and part not in _MANNERS:
-            inner[part] = {}
-    return declared
-
-
-class DeclaredAnswers(Answers, frozen=True):
-    """Answers what was declared and refuses the rest."""
-
-    declare: tuple[str, ...] = ()
-
-    def capabilities(self, revision: Revision) -> dict[str, Any]:
-        return capabilities_of(self.declare, revision)
-
-    def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        if method == "elicitation/create" and params.get("mode") == "url":
-            if "elicitation.url" in self.declare:
-                return {"result": {"action": self.elicitation or "accept"}}
-        elif method == "sampling/createMessage" and "sampling.tools" in self.declare:
-            uses = _tool_uses(params)
-            if uses:
-                return {"result": uses}
-        return Answers.answer(self, method, params)
-
-
-def answers_for(declare: tuple[str, ...]) -> DeclaredAnswers:
-    """The answers of a client that declares these capabilities and no others."""
-    names = {one.partition(".")[0] for one in declare}
-    manner = next((one for one in _MANNERS if f"elicitation.{one}" in declare), "accept")
-    return DeclaredAnswers(
-        roots=(_ROOT,) if "roots" in names else None,
-        sampling="This is a static answer from mcptest." if "sampling" in names else None,
-        elicitation=manner if "elicitation" in names else None,
-        declare=declare,
-    )
-
-
-def _tool_uses(params: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Two uses of the first offered tool; None when there is none, or they were answered."""
-    first, messages = member_at(params, "tools", "0"), params.get("messages")
-    if not isinstance(first, dict) or not isinstance(messages, list) or len(messages) > 1:
-        return None
-    uses: list[Any] = [
-        {"type": "tool_use", "id": f"mcptest-{number}", "name": first.get("name"), "input": {}}
-        for number in (1, 2)
-    ]
-    kept = {"role": "assistant", "model": "mcptest-static", "stopReason": "toolUse"}
-    return {**kept, "content": uses}
-
 
 _CAPABILITIES = PREFIX + "clientCapabilities"
 _VERSION = PREFIX + "protocolVersion"

@@ -25,7 +25,7 @@ from mcptest.core.revision import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, Era, Re
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Outcome, Severity
 from mcptest.probe.compliance.confirmation import Confirmation, Doubt, Second, unconfirmed
-from mcptest.probe.compliance.conversation import EVERYTHING, Conversation, Started, http_facts
+from mcptest.probe.compliance.conversation import Conversation, Started, http_facts
 from mcptest.probe.compliance.learning import learn, learn_about_eras
 from mcptest.probe.compliance.probing import (
     Probed,
@@ -67,6 +67,7 @@ from mcptest.rules.declaration import RULES
 from mcptest.rules.grading import grade, profile_of
 from mcptest.rules.known_sdks import with_known_behaviour
 from mcptest.rules.yielding import passes_in_doubt, proof_of_result, reason_for, yielding_to
+from mcptest.session.answers import EVERYTHING
 from mcptest.session.connection import Stopped
 from mcptest.session.meeting import Met
 from mcptest.suite.lane_blocks import ComplianceTest

@@ -18,13 +18,7 @@ from mcptest.core.errors import PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.message import ABSENT, id_key
 from mcptest.core.safe_text import show
-from mcptest.probe.compliance.conversation import (
-    Asked,
-    Conversation,
-    Started,
-    answers_for,
-    http_facts,
-)
+from mcptest.probe.compliance.conversation import Asked, Conversation, Started, http_facts
 from mcptest.probe.compliance.course import (
     Course,
     Taken,
@@ -49,6 +43,7 @@ from mcptest.probe.compliance.questions import slow_machine
 from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Action, Probe, ProbeStep, StepOptions, placeholders
 from mcptest.rules.protocol import member_at, object_at
+from mcptest.session.answers import answers_for
 from mcptest.session.connection import Pending
 from mcptest.session.pages import (
     LIST_CAPABILITIES,

@@ -22,13 +22,8 @@ from mcptest.core.limits import MEBIBYTE, Deadline, now
 from mcptest.core.message import Flaw, Message, Problem, with_short_texts
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Era, Revision
-from mcptest.probe.compliance.conversation import (
-    BODY_KEPT,
-    EVERYTHING,
-    Asked,
-    Conversation,
-    answers_for,
-)
+from mcptest.probe.compliance.conversation import BODY_KEPT, Asked, Conversation
+from mcptest.session.answers import EVERYTHING, answers_for
 from mcptest.session.client import HeaderSchemas
 from mcptest.session.live import LiveSession
 from mcptest.session.meeting import ASKED_FOR

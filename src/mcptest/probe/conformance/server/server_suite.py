@@ -26,7 +26,7 @@ from mcptest.core.scenario_outcome import (
     ScenarioResult,
 )
 from mcptest.core.verdict import Side
-from mcptest.probe.compliance.conversation import EVERYTHING, Conversation
+from mcptest.probe.compliance.conversation import Conversation
 from mcptest.probe.compliance.course import is_usable
 from mcptest.probe.compliance.learning import list_through
 from mcptest.probe.compliance.site import Order, Site
@@ -45,6 +45,7 @@ from mcptest.probe.conformance.server.scene import ScenarioStage, Scene, ServerO
 from mcptest.rules.declaration import specification_url
 from mcptest.rules.session import NO_MESSAGE, AnswerMismatch, Session, Step, follow
 from mcptest.schema.message_shapes import shape_problems
+from mcptest.session.answers import EVERYTHING
 from mcptest.session.connection import Stopped
 from mcptest.session.pages import LIST_CAPABILITIES, is_declared
 from mcptest.session.tape import Tape
