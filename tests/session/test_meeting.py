@@ -127,7 +127,7 @@ def test_no_second_process_is_started_ahead_where_no_session_will_begin(
     refused = after(seconds, error(-32601, "what?"))
     reached = Reached(server_of(clock, server__discover=refused), server_of(clock))
     with contextlib.closing(Client(reach=reached)) as client:
-        assert client.find_revision(Deadline.after(30)).revision is OLD
+        assert client.meeting.find_revision(Deadline.after(30)).revision is OLD
     assert len(reached.made) == processes
 
 

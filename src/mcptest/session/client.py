@@ -125,8 +125,9 @@ class Client:
         self._header_schemas = HeaderSchemas()
         self.on_reply: Callable[[Reply], None] | None = None
         """Is told of every answer before whoever waits for it."""
-        self._meeting = Meeting(transport, self._connection, self._lifecycle_of, **manner)
-        self.connection = self._meeting.first.connection
+        self.meeting = Meeting(transport, self._connection, self._lifecycle_of, **manner)
+        """How the session begins, for who wants more of that than `connect`."""
+        self.connection = self.meeting.first.connection
 
     def _connection(self, transport: Transport, sink: Sink) -> Connection:
         return Connection(transport, self._limits, self._before_waiting, self._should_stop, sink)
@@ -137,40 +138,15 @@ class Client:
 
     # -- beginning and ending --------------------------------------------------------------
 
-    def open(self, deadline: Deadline | None = None) -> None:
-        """Open the transport and say nothing yet."""
-        self._meeting.first.open(deadline or Deadline.after(self.timeout))
-
-    @property
-    def has_asked(self) -> bool:
-        """Whether anything was said on the connection yet."""
-        return self._meeting.has_asked
-
-    def speak(self, met: Met) -> None:
-        """Begin as another session with the same server did; nothing was said on this one yet."""
-        self._meeting.wanted, self._meeting.because = met.revision, met.reason
-
-    def launch(self, deadline: Deadline | None = None) -> None:
-        """Open the transport and send the first request, so that the server can get going."""
-        self._meeting.launch(deadline or Deadline.after(self.timeout))
-
     def connect(self, deadline: Deadline | None = None) -> Client:
         """Begin the session. Raises PeerError; `close` is needed all the same."""
         try:
-            begun = self._meeting.settle(deadline or Deadline.after(self.timeout))
+            begun = self.meeting.settle(deadline or Deadline.after(self.timeout))
         except PeerError:
-            self.connection = self._meeting.latest.connection  # who asks why looks there
+            self.connection = self.meeting.latest.connection  # who asks why looks there
             raise
         self.connection, self._lifecycle = begun.connection, begun.lifecycle
         return self
-
-    def forget_large_beginning(self) -> None:
-        """What the server said of itself, where that is long and was read in another session."""
-        self._meeting.let_go_of_large_answers()
-
-    def find_revision(self, deadline: Deadline) -> Met:
-        """Find out what the server speaks, and begin no session. Raises PeerError."""
-        return self._meeting.find_revision(deadline)
 
     def close(self, deadline: Deadline | None = None) -> None:
         deadline = deadline or Deadline.after(_CLOSING)
@@ -180,7 +156,7 @@ class Client:
             if self._lifecycle is not None:
                 self._lifecycle.leave(deadline)
         finally:
-            self._meeting.close(deadline)
+            self.meeting.close(deadline)
 
     def __enter__(self) -> Client:
         try:
@@ -211,7 +187,7 @@ class Client:
     @property
     def met(self) -> Met:
         """What the meeting found out, and why."""
-        return Met(self.revision, self._meeting.reason, self.connection.transport.name)
+        return Met(self.revision, self.meeting.reason, self.connection.transport.name)
 
     @property
     def server(self) -> ServerFacts:

@@ -155,7 +155,7 @@ class LiveSession:
         """Let the server get going while we do something else. Raises PeerError."""
         if not self._is_prepared:
             try:
-                self.prepare().launch(Deadline.for_start(self.startup, self.timeout))
+                self.prepare().meeting.launch(Deadline.for_start(self.startup, self.timeout))
             except BaseException as error:
                 self.drop(interrupted=was_interrupted(type(error)))
                 raise
@@ -179,7 +179,7 @@ class LiveSession:
     def find_revision(self, deadline: Deadline) -> Met:
         """Find out what the server speaks, and begin no session. Raises PeerError."""
         try:
-            return self.prepare().find_revision(deadline)
+            return self.prepare().meeting.find_revision(deadline)
         finally:
             self.drop(self._manner.get("patience", PATIENCE))
 

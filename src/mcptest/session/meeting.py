@@ -363,7 +363,12 @@ class Meeting:
 
     @property
     def has_asked(self) -> bool:
+        """Whether anything was said yet."""
         return self.first in self._open
+
+    def speak(self, met: Met) -> None:
+        """Begin as another session with the same server did; nothing was said in this one yet."""
+        self.wanted, self.because = met.revision, met.reason
 
     def launch(self, deadline: Deadline) -> None:
         """Open the first connection and ask, so that the server can get going."""

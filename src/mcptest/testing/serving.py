@@ -143,7 +143,7 @@ class Server(msgspec.Struct, frozen=True):
         key = (target.command, tuple(sorted(target.env.items())), target.cwd, target.clean_env)
         is_asked = target.way == "stdio" and self.wanted is None
         if is_asked and (met := _met.pop(key, None)) is not None:
-            client.speak(met)
+            client.meeting.speak(met)
         served.begin()
         if (first := client.beginning) is not None:
             _warn_of_faults(served.masker, first)

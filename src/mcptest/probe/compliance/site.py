@@ -319,7 +319,7 @@ class Site:
         client, begun = conversation.client, now()
         try:
             with _closed_on_error(conversation):
-                client.launch(self._startup())
+                client.meeting.launch(self._startup())
                 if warm:
                     self._start_warm()
                 client.connect(self._startup())
@@ -397,7 +397,7 @@ class Site:
             try:
                 with _closed_on_error(conversation):
                     if begin:
-                        conversation.client.launch(deadline)
+                        conversation.client.meeting.launch(deadline)
                         conversation.beginning = True
                     else:
                         conversation.live.tell_beginning(way, self.reason)
@@ -426,7 +426,7 @@ class Site:
         except PeerError as error:
             self._fails_to_start |= error.kind is ErrorKind.TIMEOUT
             raise self._beside_others(error) from error
-        client.forget_large_beginning()
+        client.meeting.let_go_of_large_answers()
         conversation.listen()
         self._settle_era(conversation)
         return conversation

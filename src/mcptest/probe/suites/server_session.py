@@ -161,9 +161,9 @@ class ServerSession:
         served.prepare()
         self.served = served
         if revision is None:  # who connects first finds out for all
-            served.client.open(Deadline.for_start(settings.startup or limit, limit))
+            served.client.meeting.first.open(Deadline.for_start(settings.startup or limit, limit))
         else:
-            served.client.launch(Deadline.for_start(settings.startup or limit, limit))
+            served.client.meeting.launch(Deadline.for_start(settings.startup or limit, limit))
 
     def _begin(self) -> tuple[ServerSpec, Target, ServerProcess | None]:
         """The ground and the server; and the process, where it was started ahead of everything."""
@@ -260,16 +260,16 @@ class ServerSession:
     def _meet(self, client: Client, deadline: Deadline) -> None:
         """Begin the session. Of several that find out what a server speaks, one does so for all."""
         memory, key = self._settings.memory, self._key
-        asking = None if client.has_asked else self._claim(deadline)
-        if not client.has_asked and (met := memory.met.get(key)) is not None:
-            client.speak(met)
+        asking = None if client.meeting.has_asked else self._claim(deadline)
+        if not client.meeting.has_asked and (met := memory.met.get(key)) is not None:
+            client.meeting.speak(met)
         try:
             # Another process of the server would work in the test's copy of the fixture.
             is_started = self.served is not None and self.served.target.way == "stdio"
             if asking is not None and is_started and self._ground.is_copy:
                 met = self._met_elsewhere(deadline)
                 if met is not None:
-                    client.speak(met)
+                    client.meeting.speak(met)
             client.connect(deadline)
             memory.met.setdefault(key, client.met)
         finally:
