@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import pytest
 
 from mcptest.core.errors import McptestError
+from mcptest.core.redaction import redaction
 from mcptest.core.results import Status, TestResult
 from mcptest.probe.suites.attempt import proof_of_tape
 from mcptest.pytest_plugin import configuration
@@ -72,7 +73,7 @@ def add_proof(report: pytest.TestReport, item: pytest.Item) -> None:
     if isinstance(client, Client):
         with contextlib.suppress(McptestError):  # a client that someone else made: no proof
             served = served_behind(client)
-            proof = proof_of_tape(served.tape, served.masker)
+            proof = proof_of_tape(served.tape, redaction.masker)
             result = TestResult(item.name, Status.FAIL, proof=proof)
             bounds = FULL if item.config.get_verbosity() > 0 else BRIEF
             lines = (

@@ -15,7 +15,6 @@ from typing import ClassVar, Unpack
 from mcptest.core.capture import TransportName
 from mcptest.core.errors import was_interrupted
 from mcptest.core.limits import MEBIBYTE, Deadline
-from mcptest.core.masking import Masker
 from mcptest.core.message import Message
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Era, Revision
@@ -35,10 +34,10 @@ _VAIN_STARTS = 2
 _MOST_ENDED = MEBIBYTE
 
 
-def answered_twice(answer: Message, masker: Masker) -> str:
+def answered_twice(answer: Message) -> str:
     """That a request had an answer already when this one came."""
     text = answer.raw.decode("utf-8", "backslashreplace")
-    shown = show(masker.cut_text(text), 200)
+    shown = show(redaction.masker.cut_text(text), 200)
     return f"the server answered a request twice; the second response is ignored: {shown}"
 
 
@@ -249,15 +248,10 @@ class LiveSession:
 
     # -- what to say of it -----------------------------------------------------------------
 
-    @property
-    def masker(self) -> Masker:
-        return redaction.masker
-
     def second_answers(self) -> Iterator[str]:
         """Answers that came to requests that had one, in sentences."""
         if self._client is not None:
-            for answer in self._client.connection.second_answers(self.tape.late):
-                yield answered_twice(answer, self.masker)
+            yield from map(answered_twice, self._client.connection.second_answers(self.tape.late))
 
     @property
     def capture_trouble(self) -> str:

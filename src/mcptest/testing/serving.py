@@ -20,7 +20,6 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from mcptest.core.errors import UsageError
-from mcptest.core.masking import Masker
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision, parse_revision
 from mcptest.session.answers import NO_ANSWERS, Answers
@@ -46,11 +45,11 @@ class MalformedAnswer(UserWarning):
     """
 
 
-def _warn_of_faults(masker: Masker, reply: Reply) -> None:
+def _warn_of_faults(reply: Reply) -> None:
     faults = reply.faults
     for how, words in (("malformed", faults.refused), ("doubtful", faults.warned)):
         if words:
-            message = masker.text(f"the answer to {reply.method} is {how}: {words}")
+            message = redaction.masker.text(f"the answer to {reply.method} is {how}: {words}")
             warnings.warn(message, MalformedAnswer, stacklevel=4)
 
 
@@ -139,14 +138,14 @@ class Server(msgspec.Struct, frozen=True):
     def _begun(self, served: LiveSession) -> Client:
         client, target = served.client, served.target
         _sessions[client] = served
-        client.on_reply = functools.partial(_warn_of_faults, served.masker)
+        client.on_reply = _warn_of_faults
         key = (target.command, tuple(sorted(target.env.items())), target.cwd, target.clean_env)
         is_asked = target.way == "stdio" and self.wanted is None
         if is_asked and (met := _met.pop(key, None)) is not None:
             client.meeting.speak(met)
         served.begin()
         if (first := client.beginning) is not None:
-            _warn_of_faults(served.masker, first)
+            _warn_of_faults(first)
         if is_asked:
             _met[key] = client.met
         return client

@@ -372,7 +372,7 @@ class Examination:
         self._remark(check.method, asked.unusable)
         second = next(conversation.client.connection.second_answers(), None)
         if second is not None:
-            self._remark("answered twice", answered_twice(second, self.site.masker))
+            self._remark("answered twice", answered_twice(second))
         return self.watch.take(check.method, asked)
 
     def _note_faults(self, method: str, faults: Faults) -> None:
