@@ -124,6 +124,7 @@ class HeldSink(msgspec.Struct, eq=False):
     kept: list[AnyRecord] | None = None
     size: int = 0
     has_ended: bool = False
+    """It takes no more. What was kept may still be released."""
 
     def __call__(self, record: AnyRecord) -> None:
         if self.has_ended:
@@ -136,9 +137,6 @@ class HeldSink(msgspec.Struct, eq=False):
         if self.size > _HELD:  # who says that much before its first answer is told of at once
             self.release()
 
-    def hold(self) -> None:
-        self.kept = []
-
     def release(self) -> None:
         """It belongs to a session, or there is none: pass on what was kept, and what follows."""
         kept, self.kept = self.kept, None
@@ -146,10 +144,6 @@ class HeldSink(msgspec.Struct, eq=False):
             self.begin()
             for record in kept:
                 self.sink(record)
-
-    def end(self) -> None:
-        """Take no more. What was kept may still be released."""
-        self.has_ended = True
 
 
 class Approach(msgspec.Struct, eq=False):
@@ -206,7 +200,7 @@ class Approach(msgspec.Struct, eq=False):
     def open(self, deadline: Deadline) -> None:
         """Raises PeerError when there is no connection to be had."""
         if not self.is_open:
-            self.held.hold()
+            self.held.kept = []
             self.since = now()
             self.is_open = True
             self.transport.open(deadline)
@@ -320,7 +314,7 @@ class Meeting:
             return
         self._open.remove(approach)
         approach.leave()
-        approach.held.end()
+        approach.held.has_ended = True
         self._untold.append(approach.held)
         if approach.has_ended:
             approach.close()
