@@ -187,14 +187,14 @@ def choice_of(
     return ServerChoice(
         server,
         command,
-        arguments.docker,
-        arguments.save_capture,
-        env=tuple(env_of(arguments).items()),
-        headers=tuple(headers_of(arguments).items()),
+        docker=arguments.docker,
+        captures=arguments.save_capture,
+        env=env_of(arguments),
+        headers=headers_of(arguments),
         cwd=arguments.cwd,
         clean_env=arguments.clean_env,
         spec_version=arguments.spec_version,
-        transport=arguments.transport,
+        way=arguments.transport,
         config=arguments.mcp_config,
     )
 

@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
     """How to reach a server whose templates and environment are filled in. May raise UsageError."""
     if spec.transport != "stdio":
-        headers = {**spec.headers, **dict(choice.headers)}
+        headers = {**spec.headers, **choice.headers}
         return target_of(ServerWords(server=spec.url, way=spec.transport, headers=headers))
     if choice.is_given:
         target = chosen_target(choice, fixture)
         if target.way != "stdio":
-            return replace(target, headers={**target.headers, **dict(choice.headers)})
+            return replace(target, headers={**target.headers, **choice.headers})
         target = replace(target, env={**target.env, **spec.env}, cwd=spec.cwd or target.cwd)
     elif spec.command:
         command = (spec.command, *spec.args)
         target = target_of(ServerWords(command=command, env=spec.env, cwd=spec.cwd))
     else:
         raise UsageError(f"{spec.place}: the server has no command")
-    env, cwd = {**target.env, **dict(choice.env)}, choice.cwd or target.cwd
+    env, cwd = {**target.env, **choice.env}, choice.cwd or target.cwd
     clean_env = choice.clean_env or spec.clean_env
     target = replace(target, env=env, cwd=cwd, clean_env=clean_env)
     return in_container(target, spec.docker or choice.docker, fixture)
@@ -70,9 +70,8 @@ def check_variables(specs: Iterable[ServerSpec | None], choice: ServerChoice) ->
 
 def _without_what_is_given(spec: ServerSpec, choice: ServerChoice) -> ServerSpec:
     """What the command line says instead needs no variable."""
-    env = {name: value for name, value in spec.env.items() if name not in dict(choice.env)}
-    given = dict(choice.headers)
-    headers = {name: value for name, value in spec.headers.items() if name not in given}
+    env = {name: value for name, value in spec.env.items() if name not in choice.env}
+    headers = {name: value for name, value in spec.headers.items() if name not in choice.headers}
     return replace(spec, env=env, headers=headers)
 
 
@@ -87,7 +86,7 @@ def _unset_variables(spec: ServerSpec, unset: Mapping[str, str]) -> Iterator[Sui
 def chosen_target(choice: ServerChoice, fixture: str = "") -> Target:
     """The server that the command line names. May raise UsageError."""
     known = variables_of(fixture, {})
-    named = ServerWords(way=choice.transport, config=choice.config)
+    named = ServerWords(way=choice.way, config=choice.config)
     if choice.command:
         words = tuple(fill(word, known) for word in choice.command)
         return target_of(replace(named, command=words))

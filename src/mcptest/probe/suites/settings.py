@@ -18,9 +18,10 @@ from mcptest.core.errors import UsageError
 from mcptest.core.redaction import redaction
 from mcptest.core.results import Status
 from mcptest.core.safe_text import show
+from mcptest.session.server_spec import ServerWords
 from mcptest.suite.model import ServerSpec, Test
 from mcptest.transport.files import replace_file
-from mcptest.transport.target import KeptAlive, Way
+from mcptest.transport.target import KeptAlive
 
 if TYPE_CHECKING:
     from threading import Event
@@ -33,24 +34,14 @@ if TYPE_CHECKING:
 ServerKey: TypeAlias = tuple[object, ...]
 
 
-class ServerChoice(msgspec.Struct, frozen=True):
+class ServerChoice(ServerWords, frozen=True):
     """What the command line says about servers, over what the suite says."""
 
-    server: str | None = None
-    command: tuple[str, ...] = ()
-    """The words after a bare `--`: they are the command, whatever they look like."""
     docker: str = ""
     captures: Path | None = None
     """The folder in which to keep what went over the wire."""
-    env: tuple[tuple[str, str], ...] = ()
-    headers: tuple[tuple[str, str], ...] = ()
-    cwd: str | None = None
-    clean_env: bool = False
     spec_version: str = ""
     """Empty: as the suite says."""
-    transport: Way | None = None
-    config: Path | None = None
-    """The client configuration in which `server` is a name."""
 
     @property
     def is_given(self) -> bool:
@@ -138,7 +129,7 @@ class Settings(msgspec.Struct, frozen=True):
 def server_key(spec: ServerSpec, choice: ServerChoice) -> ServerKey:
     """The same for all tests whose server is started in the same way, wherever its fixture is."""
     env, headers = (dict(sorted(table.items())) for table in (spec.env, spec.headers))
-    return choice, repr(msgspec.structs.replace(spec, place=None, env=env, headers=headers))
+    return repr(choice), repr(msgspec.structs.replace(spec, place=None, env=env, headers=headers))
 
 
 def skip_reason(test: Test, choice: ServerChoice | None = None) -> str | None:
@@ -146,7 +137,7 @@ def skip_reason(test: Test, choice: ServerChoice | None = None) -> str | None:
     if test.skip:
         return "skip: true"
     wanted = test.skip_unless_env
-    given = dict(choice.env) if choice is not None else {}
+    given = choice.env if choice is not None else {}
     if wanted and not given.get(wanted, os.environ.get(wanted)):
         return f"skipped: env var {wanted} not set"
     return None
