@@ -53,8 +53,8 @@ def test_the_test_that_it_was_started_for_talks_to_it(tmp_path: Path, temporary:
             assert session.served is not None
             transport: Any = session.served.client.connection.transport
             assert transport.pid == begun.process.pid
-            assert session.fixture == begun.ground.folder
-            assert Path(session.fixture).is_dir()
+            assert session.ground.folder == begun.ground.folder
+            assert session.ground.path.is_dir()
         finally:
             session.close()
     assert not is_alive(begun.process.pid)

@@ -471,7 +471,7 @@ class Snapshots:
         if refused is not None:
             return self._told(item, golden, SnapshotOutcome.FAILED, refused)
         patterns = self._patterns[_home(golden.beside)]
-        paths = (session.fixture,) if session.fixture else ()
+        paths = (session.ground.folder,) if session.ground.folder else ()
         masks = replace(self._order.masks, patterns=patterns, paths=paths)
         note = ""
         if own.failures:

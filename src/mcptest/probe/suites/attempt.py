@@ -130,7 +130,7 @@ class Attempt:
     def begin(self) -> Self:
         """Send a plain call, so that others can be sent before it is answered."""
         try:
-            block = fill_block(self.item.test.block, variables_of(self.session.fixture, {}))
+            block = fill_block(self.item.test.block, variables_of(self.session.ground.folder, {}))
             assert isinstance(block, ToolBlock)
             self._connect()
             self._under_way = begin_call(block, self)
@@ -172,7 +172,7 @@ class Attempt:
             raise self._failed
         if self._under_way is not None:
             return self._under_way[1]()
-        test, fixture = self.item.test, self.session.fixture
+        test, fixture = self.item.test, self.session.ground.folder
         self._connect()
         captured = run_setup(test.setup, self, fixture)
         return perform(fill_block(test.block, variables_of(fixture, captured)), self)
@@ -228,7 +228,7 @@ class Attempt:
     def _result(self, status: Status, **what: Any) -> TestResult:
         session, masker = self.session, self.session.masker
         odd = dict.fromkeys((*session.remarks, *self._remarks))
-        note = "; ".join(filter(None, (session.note, *map(masker.cut_text, odd))))
+        note = "; ".join(filter(None, (session.ground.note, *map(masker.cut_text, odd))))
         if (met := session.met) is not None:
             what |= {"revision": str(met.revision), "revision_reason": masker.text(met.reason)}
         return _result(self.item, status, self._started, server=session.label, note=note, **what)

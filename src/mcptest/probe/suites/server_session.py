@@ -116,7 +116,7 @@ class ServerSession:
         self._choice = item.choice or settings.choice
         self._spec = item.test.server or _NO_SERVER
         self._key = server_key(self._spec, self._choice)
-        self._ground = ServerFixture()
+        self.ground = ServerFixture()
         self.has_begun = False
         self._refusal: CallFailed | None = None
         self.remarks: list[str] = []
@@ -169,10 +169,10 @@ class ServerSession:
         """The ground and the server; and the process, where it was started ahead of everything."""
         head_start = self._settings.head_start
         if head_start is not None and head_start.is_taken_by(self._item, self._attempt):
-            self._ground = head_start.ground
+            self.ground = head_start.ground
             return head_start.server, head_start.target, head_start.process
-        self._ground = prepare_ground(self._settings.fixture, self._choice)
-        return (*understand(self._spec, self._choice, self._ground.folder), None)
+        self.ground = prepare_ground(self._settings.fixture, self._choice)
+        return (*understand(self._spec, self._choice, self.ground.folder), None)
 
     def _quickly(self, target: Target) -> Target:
         """The same server, without a launcher in front once it is known what that starts."""
@@ -190,15 +190,7 @@ class ServerSession:
         shortcuts = self._settings.memory.shortcuts
         pid = getattr(served.client.connection.transport, "pid", None)
         if pid is not None and self._key not in shortcuts and is_launched(served.target):
-            shortcuts[self._key] = learn(pid, served.target, self._ground.folder)
-
-    @property
-    def fixture(self) -> str:
-        return self._ground.folder
-
-    @property
-    def note(self) -> str:
-        return self._ground.note
+            shortcuts[self._key] = learn(pid, served.target, self.ground.folder)
 
     @property
     def met(self) -> Met | None:
@@ -266,7 +258,7 @@ class ServerSession:
         try:
             # Another process of the server would work in the test's copy of the fixture.
             is_started = self.served is not None and self.served.target.way == "stdio"
-            if asking is not None and is_started and self._ground.is_copy:
+            if asking is not None and is_started and self.ground.is_copy:
                 met = self._met_elsewhere(deadline)
                 if met is not None:
                     client.meeting.speak(met)
@@ -350,4 +342,4 @@ class ServerSession:
                 self.served.drop(patience, interrupted=hurried)
                 self._settings.memory.warn(*self.served.troubles())
         finally:
-            self._remove(self._ground)
+            self._remove(self.ground)
