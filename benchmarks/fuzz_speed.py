@@ -49,7 +49,7 @@ def mcp_assert() -> str:
 
 def subjects() -> list[Subject]:
     found = [
-        Subject("trivial", f"{sys.executable} -I -S {HERE / 'servers/stdio_sturdy.py'}", "echo"),
+        Subject("trivial", f"{sys.executable} -I -S {HERE / 'servers/stdio_sturdy.py'}", "echo")
     ]
     if shutil.which("node") and NPM.is_dir():
         server = f"node {NPM / 'server-everything/dist/index.js'} stdio"

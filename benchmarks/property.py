@@ -140,10 +140,7 @@ def measured(name: str, stage: ExampleServer, examples: int) -> Round:
 
 
 def best(rounds: list[Round], part: Callable[[Round], Spent]) -> Spent:
-    return Spent(
-        min(part(one).own for one in rounds),
-        min(part(one).wall for one in rounds),
-    )
+    return Spent(min(part(one).own for one in rounds), min(part(one).wall for one in rounds))
 
 
 def main() -> int:

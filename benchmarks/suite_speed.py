@@ -129,11 +129,7 @@ def subjects() -> list[Subject]:
             "assert: {tool: get_current_time, args: {timezone: Europe/Paris}, "
             "expect: {not_error: true, contains: [Paris]}}",
         ),
-        Subject(
-            "trivial",
-            [sys.executable, "-I", "-S", str(HERE / "servers/stdio_echo.py")],
-            echo,
-        ),
+        Subject("trivial", [sys.executable, "-I", "-S", str(HERE / "servers/stdio_echo.py")], echo),
         Subject(
             "waiting",
             [sys.executable, "-I", "-S", str(HERE / "servers/stdio_waits.py")],

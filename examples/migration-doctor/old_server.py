@@ -10,11 +10,7 @@ import sys
 from typing import Any
 
 NOTES = {"note://shopping": "milk, bread", "note://ideas": "a doctor for servers"}
-CAPABILITIES = {
-    "logging": {},
-    "resources": {"subscribe": True, "listChanged": True},
-    "tools": {},
-}
+CAPABILITIES = {"logging": {}, "resources": {"subscribe": True, "listChanged": True}, "tools": {}}
 TOOLS = [
     {
         "name": "count_notes",

@@ -50,8 +50,7 @@ def test_what_was_sent_and_comes_back_is_no_leak(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["root:x:0:0:root:/root:/bin/sh", "mcptest-42", "-----BEGIN RSA PRIVATE KEY-----"],
+    "text", ["root:x:0:0:root:/root:/bin/sh", "mcptest-42", "-----BEGIN RSA PRIVATE KEY-----"]
 )
 def test_what_was_stolen_is_a_leak_in_any_answer(text: str) -> None:
     leak = leak_in(said(text), {"path": "../etc/passwd; echo mcptest-$((6*7))"}, NOBODY)

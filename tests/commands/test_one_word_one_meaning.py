@@ -179,9 +179,7 @@ def test_a_variable_that_is_not_set_is_refused(
         server_words(parsed("audit", "http://h/mcp", option, "GONE"))
 
 
-def test_the_token_of_a_variable_is_sent_as_a_bearer_token(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_token_of_a_variable_is_sent_as_a_bearer_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLAIN_WORD", "t-123456")
     arguments = parsed("audit", "http://h/mcp", "--token-env", "PLAIN_WORD", "--header", "A=b")
     assert headers_of(arguments) == {"A": "b", "Authorization": "Bearer t-123456"}

@@ -12,14 +12,7 @@ import pytest
 
 from mcptest.commands.watch import run as watching
 from mcptest.commands.watch.file_events import source_place
-from mcptest.commands.watch.run import (
-    Sources,
-    Tell,
-    WarmSuites,
-    WatchLoop,
-    WatchPlan,
-    WatchSetup,
-)
+from mcptest.commands.watch.run import Sources, Tell, WarmSuites, WatchLoop, WatchPlan, WatchSetup
 from mcptest.commands.watch.view import Flip, Keys, WatchTotals
 from mcptest.core.errors import UsageError
 from mcptest.core.results import RunReport, Status

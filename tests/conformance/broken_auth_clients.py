@@ -219,10 +219,7 @@ ISSUERS = (
         ("sep-2468-client-compare-iss-unadvertised",),
     ),
     Broken(
-        "normalizes-the-issuer",
-        "auth/iss-normalized",
-        NEW,
-        ("sep-2468-client-no-normalization",),
+        "normalizes-the-issuer", "auth/iss-normalized", NEW, ("sep-2468-client-no-normalization",)
     ),
     Broken("normalizes-the-issuer", "auth/iss-wrong-issuer", NEW, ()),
 )

@@ -242,10 +242,7 @@ broken(
     also=(SCHEMA,),
 )
 broken(
-    "wordless-tool",
-    "tools-list",
-    "a tool has no description",
-    odd_tool("echo", description=None),
+    "wordless-tool", "tools-list", "a tool has no description", odd_tool("echo", description=None)
 )
 broken(
     "odd-name",

@@ -508,10 +508,7 @@ stateless(
     "sep-2322-elicitation-incomplete",
     "the question has another key",
     gives(ELICITING, _asked(_rename)),
-    also=(
-        "sep-2322-elicitation-complete",
-        "sep-2322-ignore-unexpected-params",
-    ),
+    also=("sep-2322-elicitation-complete", "sep-2322-ignore-unexpected-params"),
 )
 stateless(
     "no-sampling",
@@ -657,11 +654,7 @@ stateless(
     "sep-2322-result-type-included",
     "a result that asks does not say so",
     gives(ELICITING, _asked(lambda result: result.pop("resultType") and None)),
-    also=(
-        SCHEMA,
-        "sep-2322-elicitation-incomplete",
-        "sep-2322-missing-response-rerequests",
-    ),
+    also=(SCHEMA, "sep-2322-elicitation-incomplete", "sep-2322-missing-response-rerequests"),
 )
 stateless(
     "list-asks",

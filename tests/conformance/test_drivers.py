@@ -112,7 +112,7 @@ def test_without_a_name_all_drivers_are_listed_with_what_to_install() -> None:
     listed = json.loads(mcptest("conformance", "driver", "--json").out)
     assert [one["name"] for one in listed] == [one.name for one in drivers()]
     assert [one["name"] for one in listed[:4]] == [
-        *("python-sdk", "python-sdk-1", "typescript-sdk", "typescript-sdk-1"),
+        *("python-sdk", "python-sdk-1", "typescript-sdk", "typescript-sdk-1")
     ]
 
 

@@ -256,8 +256,7 @@ def test_a_client_that_stops_on_the_way_is_told_where() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
-    [((), 1), (("--fail-on-warning",), 1), (("--no-fail-on-warning",), 0)],
+    ("options", "expected"), [((), 1), (("--fail-on-warning",), 1), (("--no-fail-on-warning",), 0)]
 )
 def test_a_warning_of_a_scenario_fails_a_client_as_in_the_official_suite(
     options: tuple[str, ...], expected: int

@@ -12,10 +12,7 @@ from tests.safety.cell import peer_of
 @pytest.mark.parametrize(
     ("name", "cause"),
     [
-        (
-            "call-ends-the-server",
-            "tools/call got no response: the server closed the connection",
-        ),
+        ("call-ends-the-server", "tools/call got no response: the server closed the connection"),
         ("call-never-answered", "the server did not answer tools/call"),
     ],
 )

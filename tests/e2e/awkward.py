@@ -27,11 +27,7 @@ def complain(text: str) -> None:
     sys.stderr.flush()
 
 
-TOOL = {
-    "name": "look",
-    "inputSchema": {"type": "object"},
-    "annotations": {"readOnlyHint": True},
-}
+TOOL = {"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
 
 
 def answer(method: str) -> dict[str, Any]:

@@ -148,10 +148,7 @@ def tools_page(cursor: str | None) -> dict:
     return page
 
 
-PROMPTS = {
-    "greet": [{"name": "who", "required": True}],
-    "broken": [],
-}
+PROMPTS = {"greet": [{"name": "who", "required": True}], "broken": []}
 
 
 def prompt(params: dict) -> dict:

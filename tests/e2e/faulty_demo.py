@@ -359,11 +359,7 @@ def break_messages(probe: str) -> None:
             OUT[probe](message)
         return jsonrpc.encode(message)
 
-    for name in (
-        "demo.stdio_server",
-        "demo.http_server",
-        "http_connection",
-    ):
+    for name in ("demo.stdio_server", "demo.http_server", "http_connection"):
         module: Any = importlib.import_module(f"mcptest.servers.{name}")
         module.encode = encode
         if hasattr(module, "read_text"):

@@ -58,11 +58,7 @@ def answer(method: str, params: dict) -> dict:
 def described(name: str) -> dict:
     members = TOOLS[name]
     schema = {"type": "object", "properties": members, "required": list(members)[:1]}
-    return {
-        "name": name,
-        "inputSchema": schema,
-        "annotations": {"readOnlyHint": name != "writes"},
-    }
+    return {"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": name != "writes"}}
 
 
 def main() -> None:

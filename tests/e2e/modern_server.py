@@ -20,11 +20,7 @@ LISTS = {
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
-CAPABILITIES: dict[str, Any] = {
-    "tools": {"listChanged": True},
-    "resources": {},
-    "logging": {},
-}
+CAPABILITIES: dict[str, Any] = {"tools": {"listChanged": True}, "resources": {}, "logging": {}}
 if WRONG == "tasks":
     CAPABILITIES["tasks"] = {}
 STARTED = time.monotonic_ns()

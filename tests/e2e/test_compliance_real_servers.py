@@ -155,9 +155,7 @@ def test_over_stdio_exactly_the_known_deviations_are_found_in_every_revision(
     [
         pytest.param(
             (*NODE_EVERYTHING, "stdio"),
-            {
-                "2025-11-25": f"COMPL-004 {SILENT} LOG-102 {NO_PAGES} RES-102 TASK-012 TOOLS-005",
-            },
+            {"2025-11-25": f"COMPL-004 {SILENT} LOG-102 {NO_PAGES} RES-102 TASK-012 TOOLS-005"},
             marks=pytest.mark.npm,
             id="everything",
         ),

@@ -11,14 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.driving import (
-    Done,
-    awkward,
-    interrupted_in_a_call,
-    listening,
-    mcptest,
-    wait_until,
-)
+from tests.e2e.driving import Done, awkward, interrupted_in_a_call, listening, mcptest, wait_until
 
 DEMO = f"server: {{command: {json.dumps(sys.executable)}, args: [-m, mcptest, serve, demo]}}\n"
 OLD = ("--spec-version", "2025-11-25")

@@ -12,17 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.demo_peer import (
-    BOUND,
-    HANDSHAKE,
-    A,
-    B,
-    C,
-    D,
-    Obj,
-    StdioDemo,
-    initialize_params,
-)
+from tests.e2e.demo_peer import BOUND, HANDSHAKE, A, B, C, D, Obj, StdioDemo, initialize_params
 
 
 @pytest.fixture
@@ -150,11 +140,7 @@ def test_bad_arguments_are_a_protocol_error_before_2025_11_25_and_a_result_after
 
 
 def test_progress_has_a_message_from_2025_03_26_on(ready: StdioDemo, version: str) -> None:
-    params = {
-        "name": "countdown",
-        "arguments": {"steps": 3},
-        "_meta": {"progressToken": "t"},
-    }
+    params = {"name": "countdown", "arguments": {"steps": 3}, "_meta": {"progressToken": "t"}}
     ready.request("tools/call", params)
     told = [item["params"] for item in ready.notifications("notifications/progress")]
     assert [(item["progressToken"], item["progress"], item["total"]) for item in told] == [

@@ -605,11 +605,7 @@ def test_closing_the_stream_cancels_the_request(demo: HttpDemo) -> None:
 def test_a_stateless_retry_works_on_any_connection(demo: HttpDemo) -> None:
     asked = modern(demo, "tools/call", {"name": "list_roots"}).message["result"]
     answers = {"roots": client_answer({"method": "roots/list"})}
-    retry = {
-        "name": "list_roots",
-        "requestState": asked["requestState"],
-        "inputResponses": answers,
-    }
+    retry = {"name": "list_roots", "requestState": asked["requestState"], "inputResponses": answers}
     assert modern(demo, "tools/call", retry).message["result"]["resultType"] == "complete"
     forged = modern(demo, "tools/call", {**retry, "requestState": "1.2"})
     assert (forged.status, forged.code) == (400, -32602)

@@ -293,9 +293,7 @@ def test_a_subscription_is_acknowledged_then_told_and_tagged(
     assert len(demo.notifications("notifications/resources/updated")) == 1
 
 
-def test_an_open_subscription_is_ended_with_a_result_when_the_server_ends(
-    demo: StdioDemo,
-) -> None:
+def test_an_open_subscription_is_ended_with_a_result_when_the_server_ends(demo: StdioDemo) -> None:
     params = {"notifications": {}, "_meta": meta()}
     demo.send({"jsonrpc": "2.0", "id": 9, "method": "subscriptions/listen", "params": params})
     demo.receive()
@@ -309,8 +307,7 @@ def test_an_open_subscription_is_ended_with_a_result_when_the_server_ends(
 
 
 @pytest.mark.parametrize(
-    "notifications",
-    [None, [], {"toolsListChanged": "yes"}, {"resourceSubscriptions": [5]}],
+    "notifications", [None, [], {"toolsListChanged": "yes"}, {"resourceSubscriptions": [5]}]
 )
 def test_a_malformed_filter_is_refused(demo: StdioDemo, notifications: Any) -> None:
     assert code_of(demo.call("subscriptions/listen", {"notifications": notifications})) == -32602

@@ -17,11 +17,7 @@ import pytest
 from tests.e2e.driving import Done, free_port, listening, mcptest
 
 FUZZED = (sys.executable, "-I", "-S", str(Path(__file__).with_name("fuzzed.py")))
-WAYS = [
-    ("http", "2025-11-25"),
-    ("http", "2026-07-28"),
-    ("sse", "2025-03-26"),
-]
+WAYS = [("http", "2025-11-25"), ("http", "2026-07-28"), ("sse", "2025-03-26")]
 
 
 @pytest.fixture(scope="module")

@@ -256,9 +256,7 @@ def test_an_output_schema_beyond_the_limits_is_named_in_the_stateless_era(
     _assert_says(done, SAYS_OF_AN_OUTPUT[command])
 
 
-def test_a_capture_with_a_schema_beyond_the_limits_is_not_judged_to_be_fine(
-    tmp_path: Path,
-) -> None:
+def test_a_capture_with_a_schema_beyond_the_limits_is_not_judged_to_be_fine(tmp_path: Path) -> None:
     drive("record", tmp_path, "all-of")
     words = ("compliance", "invariants", "--capture", str(tmp_path / "capture.jsonl"))
     done = mcptest(*words, cwd=tmp_path)

@@ -137,8 +137,7 @@ def test_a_pipe_that_nobody_reads_from_is_said(
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["report {}", "compliance invariants --capture {}", "lint --tools {}"],
+    "line", ["report {}", "compliance invariants --capture {}", "lint --tools {}"]
 )
 def test_a_pipe_through_which_something_comes_is_read_to_its_end(line: str, here: Path) -> None:
     stored = {"report": "stored.json", "compliance": "s.jsonl", "lint": "s.json"}

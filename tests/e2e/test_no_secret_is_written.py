@@ -366,8 +366,7 @@ PROXIES = {
 @pytest.mark.parametrize("name", PROXIES)
 def test_a_proxy_passes_every_byte_on_and_writes_no_secret(stdio: Scene, name: str) -> None:
     stdio.give(
-        "t.yaml",
-        "tests:\n  - name: order\n    trajectory: [{type: order, tools: [never, look]}]\n",
+        "t.yaml", "tests:\n  - name: order\n    trajectory: [{type: order, tools: [never, look]}]\n"
     )
     direct = subprocess.run(
         command(), input=messages(), capture_output=True, env=with_option(stdio), timeout=BOUND

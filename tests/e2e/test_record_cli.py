@@ -293,11 +293,7 @@ def test_a_deaf_server_is_ended_all_the_same(out: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "server"),
-    [
-        (signal.SIGINT, "stuck-call"),
-        (signal.SIGTERM, "slow-call"),
-        (signal.SIGHUP, "slow-call"),
-    ],
+    [(signal.SIGINT, "stuck-call"), (signal.SIGTERM, "slow-call"), (signal.SIGHUP, "slow-call")],
 )
 def test_an_interrupted_recording_keeps_what_it_has_and_leaves_nobody_behind(
     out: Path, tmp_path: Path, number: signal.Signals, server: str
@@ -343,11 +339,7 @@ def _killed_at_last(process: subprocess.Popen[bytes]) -> Iterator[None]:
         ([], 2, "no server is named"),
         (["--server", "demo", "--spec-version", "2025-06-17"], 2, "unknown spec version"),
         (["--server", "demo", "--timeout", "soon"], 2, "--timeout: invalid duration"),
-        (
-            ["--server", "demo", "--call", "add={"],
-            2,
-            "add: the arguments are not valid JSON",
-        ),
+        (["--server", "demo", "--call", "add={"], 2, "add: the arguments are not valid JSON"),
         (["--server", "demo", "--call", "add=[1]"], 2, "the arguments are not an object"),
         (["--server", "demo", "--call", "a=" + "[" * 99_999], 2, "are not valid JSON"),
         (["--server", "demo", "--", "server"], 2, "given twice"),

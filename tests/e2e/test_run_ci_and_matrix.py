@@ -166,8 +166,7 @@ def test_quotes_keep_commas_and_spaces_together(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "languages",
-    [[], [""], ["go"], ["a:"], [":cmd"], ["a:x,a:y"], ["a:x,y"], ["a:'x"], ['a:"\'"']],
+    "languages", [[], [""], ["go"], ["a:"], [":cmd"], ["a:x,a:y"], ["a:x,y"], ["a:'x"], ['a:"\'"']]
 )
 def test_languages_that_can_not_be_understood_are_refused(site: Site, languages: list[str]) -> None:
     suite = site.suite([{"name": "t", "assert": call()}])

@@ -70,10 +70,7 @@ ASKED: Mapping[str, tuple[tuple[str, Any], tuple[str, Any]]] = {
     "net_delta": (("full", 1), ("full", 2)),
     "in_order": (("full", ["h", "o"]), ("full", ["hello", "net_delta", "items", "hello"])),
     "min_progress": (("tells", 1), ("tells", 2)),
-    "schema": (
-        ("full", {"required": ["word"]}),
-        ("full", {"required": ["absent"]}),
-    ),
+    "schema": (("full", {"required": ["word"]}), ("full", {"required": ["absent"]})),
     "max_duration": (("full", "30s"), ("full", "1ns")),
     "error_code": (("refused", -32601), ("refused", -32602)),
     "checks": (

@@ -86,9 +86,7 @@ def test_each_test_has_a_session_and_all_of_them_two_connections(
         assert f"s{number}" in text, "and its own session"
 
 
-def test_a_server_that_closes_its_connections_fails_no_test(
-    suites: Callable[[str], Path],
-) -> None:
+def test_a_server_that_closes_its_connections_fails_no_test(suites: Callable[[str], Path]) -> None:
     """After each answer to a call, while the client says that the session is over."""
     seen: Counter[str] = Counter()
     with serving(server_of_sessions(seen, lambda wire: seen["tools/call"] > 0)) as server:

@@ -516,10 +516,7 @@ def test_a_file_expectation_on_a_pipe_does_not_hang(site: Site) -> None:
         "os.mkfifo(sys.argv[1] + '/p')\n"
         "runpy.run_path(sys.argv[2], run_name='__main__')\n"
     )
-    spec = {
-        "command": sys.executable,
-        "args": ["-c", program, "{{fixture}}", server()["args"][-1]],
-    }
+    spec = {"command": sys.executable, "args": ["-c", program, "{{fixture}}", server()["args"][-1]]}
     expect = {"file_contains": {"{{fixture}}/p": "x"}}
     suite = site.suite([{"name": "t", "assert": call(expect=expect)}], server=spec)
     done = site.run(suite, "--fixture", "data", "--json", "--timeout", "5s")

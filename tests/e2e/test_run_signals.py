@@ -175,10 +175,7 @@ def test_a_signal_while_the_first_server_is_started_leaves_nothing(
 def test_an_ignored_hangup_stays_ignored_as_under_nohup(site: Site) -> None:
     suite = busy_suite(site)
     process = site.start(
-        suite,
-        "-k",
-        "t00 or t02",
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+        suite, "-k", "t00 or t02", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
     )
     wait_until(lambda: calls_noted(site) >= 1 or process.poll() is not None, "a call")
     process.send_signal(signal.SIGHUP)

@@ -34,15 +34,7 @@ from mcptest.core.errors import PeerError, UsageError
 from mcptest.report.fleet import ServerOutcome
 from mcptest.transport.interrupt import Stop
 from mcptest.transport.target import Target
-from tests.e2e.driving import (
-    BOUND,
-    Done,
-    ended_after,
-    free_port,
-    is_alive,
-    mcptest,
-    wait_until,
-)
+from tests.e2e.driving import BOUND, Done, ended_after, free_port, is_alive, mcptest, wait_until
 from tests.fleet.cluster import Cluster, cluster
 from tests.fleet.configured import DEMO, GONE, parent_of, script, stuck_once, write_config
 
@@ -75,9 +67,7 @@ def workers() -> Iterator[Cluster]:
 def fleet(config: Path, address: str, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "mcptest", "fleet", str(config), "--json", "--quiet"]
     process = subprocess.Popen(
-        [*command, "--scheduler", address, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [*command, "--scheduler", address, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
         yield process

@@ -278,10 +278,7 @@ def test_nothing_to_judge_is_four(tmp_path: Path, servers: dict[str, Any]) -> No
         (("--server", "gon"), "did you mean gone?"),
         (("--spec-version", "1999"), "1999"),
         (("--server-timeout", "soon"), "--server-timeout"),
-        (
-            ("--scheduler", "gopher://x", "--save-capture", "c"),
-            "does not work with --scheduler",
-        ),
+        (("--scheduler", "gopher://x", "--save-capture", "c"), "does not work with --scheduler"),
     ],
 )
 def test_options_that_cannot_be_used_are_two(

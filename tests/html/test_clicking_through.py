@@ -41,10 +41,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = several_revisions()
     judgements = [msgspec.structs.replace(one, captures=(judged,)) for one in report.judgements]
     report = msgspec.structs.replace(report, judgements=tuple(judgements))
-    stored = [
-        Stored("run.json", run),
-        Stored("judged.json", report),
-    ]
+    stored = [Stored("run.json", run), Stored("judged.json", report)]
     page = folder / "page.html"
     page.write_bytes(pictured([tested, judged]).page(stored, ExitCode.FAILED))
     return page

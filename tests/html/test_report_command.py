@@ -154,9 +154,7 @@ def test_nothing_named_is_a_wrong_command_line() -> None:
     assert report("--capture", "empty") == 2
 
 
-def test_a_report_that_can_not_be_written_is_no_success(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_report_that_can_not_be_written_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
     assert report(save("1.json", READ), "--html", "/dev/full") == 1
     assert "report not written" in capsys.readouterr().err
 

@@ -77,9 +77,7 @@ def test_options_of_actions_are_read_too() -> None:
     assert len(list(words.problems_of_help(parser))) == 2
 
 
-def test_an_open_entry_that_is_done_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_open_entry_that_is_done_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "in_pages", lambda: iter([words.Finding("a.md", 1, "length", "x")]))
     monkeypatch.setattr(words, "in_code", lambda: iter(()))
     monkeypatch.setattr(words, "in_help", lambda: iter(()))

@@ -192,11 +192,7 @@ def _answer_initialized() -> None:
     speak(change)
 
 
-mutant(
-    "MSG-008",
-    "notifications/initialized is answered",
-    _answer_initialized,
-)
+mutant("MSG-008", "notifications/initialized is answered", _answer_initialized)
 mutant(
     "MSG-009",
     "logging/setLevel is not answered",

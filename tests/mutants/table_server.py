@@ -361,8 +361,7 @@ mutant(
     "RES-107",
     "a priority is beyond 1",
     on_result(
-        "resources/list",
-        _each("resources", _only("fact-3", _set(annotations={"priority": 7}))),
+        "resources/list", _each("resources", _only("fact-3", _set(annotations={"priority": 7})))
     ),
     also=SHAPE,
 )
@@ -394,8 +393,7 @@ mutant(
     "RESTPL-002",
     "a template is not closed",
     on_result(
-        "resources/templates/list",
-        _each("resourceTemplates", _set(uriTemplate="demo://notes/{id")),
+        "resources/templates/list", _each("resourceTemplates", _set(uriTemplate="demo://notes/{id"))
     ),
 )
 mutant(
@@ -429,9 +427,7 @@ def _unknown_prompt(request: Obj) -> bool:
 
 
 mutant(
-    "PROMPT-102",
-    "an unknown prompt is refused with -32603",
-    _refused_with(_unknown_prompt, -32603),
+    "PROMPT-102", "an unknown prompt is refused with -32603", _refused_with(_unknown_prompt, -32603)
 )
 mutant(
     "PROMPT-103",

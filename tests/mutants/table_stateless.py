@@ -164,9 +164,7 @@ def _changing_prompts() -> None:
 
 mutant("PROTO-019", "a call changes the list of prompts", _changing_prompts, over="http")
 mutant(
-    "PROTO-020",
-    "initialize is refused without a word about versions",
-    refuse("initialize", -32602),
+    "PROTO-020", "initialize is refused without a word about versions", refuse("initialize", -32602)
 )
 mutant("PROTO-021", "ping is answered", accept("ping", {"resultType": "complete", "_meta": META}))
 

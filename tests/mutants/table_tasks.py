@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.mutant import mutant
-from tests.mutants.seams import (
-    accept,
-    calls,
-    on_answer,
-    on_error,
-    on_result,
-    params_of,
-    patch,
-)
+from tests.mutants.seams import accept, calls, on_answer, on_error, on_result, params_of, patch
 
 TYPE_CHECKING = False  # a mutant starts as often as the demo does
 if TYPE_CHECKING:
@@ -155,11 +147,7 @@ mutant(
     "tasks/result is refused with -32602",
     on_error("tasks/result", code=-32602, message="No."),
 )
-mutant(
-    "TASK-103",
-    "an unknown task is refused with -32603",
-    on_error("tasks/get", code=-32603),
-)
+mutant("TASK-103", "an unknown task is refused with -32603", on_error("tasks/get", code=-32603))
 mutant(
     "TASK-104",
     "a client that knows no tasks gets one",

@@ -281,8 +281,7 @@ def test_secrets_are_masked(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PLUGIN_TOKEN", "hunter2-hunter2")
     server = {**quick_server(), "env": {"TOKEN": "${PLUGIN_TOKEN}"}}
     folder.suite(
-        check("tells", tool="env", args={"name": "TOKEN"}, expect={"equals": "else"}),
-        server=server,
+        check("tells", tool="env", args={"name": "TOKEN"}, expect={"equals": "else"}), server=server
     )
     out = folder.run("--mcptest", "evals").stdout.str()
     assert "***" in out

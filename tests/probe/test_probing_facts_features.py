@@ -9,15 +9,7 @@ import pytest
 from mcptest.core.capture import AnyRecord, Frame
 from mcptest.probe.compliance.course import Taken, Unobserved
 from mcptest.suite.observed import SeenExchange
-from tests.support.probe_sightings import (
-    answer,
-    came,
-    fact,
-    gave,
-    notice,
-    refused,
-    saw,
-)
+from tests.support.probe_sightings import answer, came, fact, gave, notice, refused, saw
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"

@@ -7,14 +7,7 @@ from typing import Any
 import pytest
 
 from mcptest.probe.suites.settings import Numbered, RunOptions, ServerChoice, Settings
-from mcptest.probe.suites.suite_run import (
-    FreshJob,
-    Job,
-    JobPlan,
-    LocalJob,
-    SerialJob,
-    SharedJob,
-)
+from mcptest.probe.suites.suite_run import FreshJob, Job, JobPlan, LocalJob, SerialJob, SharedJob
 from mcptest.suite.model import (
     Block,
     Expect,

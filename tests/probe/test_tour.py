@@ -142,9 +142,7 @@ def test_an_answer_that_is_no_message_is_told_as_one(clock: VirtualTime) -> None
 
 def test_silence_fails_one_step_and_the_tour_goes_on(clock: VirtualTime) -> None:
     events, _ = toured(
-        clock,
-        capabilities={"tools": {}, "prompts": {}},
-        prompts__list=result({"prompts": []}),
+        clock, capabilities={"tools": {}, "prompts": {}}, prompts__list=result({"prompts": []})
     )
     assert step(events, "tools/list").outcome == "failed"
     assert "did not answer tools/list within 5s" in step(events, "tools/list").detail

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants.seams import (
-    NOTHING,
-    asks,
-    calls,
-    on_answer,
-    on_result,
-    patch,
-    refuse,
-    rewrite,
-)
+from tests.mutants.seams import NOTHING, asks, calls, on_answer, on_result, patch, refuse, rewrite
 from tests.properties.fault_seams import (
     BUGS,
     arguments_of,
@@ -128,10 +119,7 @@ bug(
     "a refusal lacks jsonrpc",
     INVALID,
     ("MSG-001",),
-    rewrite(
-        lambda message: message.get("error", {}).get("code") == -32600,
-        without("jsonrpc"),
-    ),
+    rewrite(lambda message: message.get("error", {}).get("code") == -32600, without("jsonrpc")),
 )
 
 # -- valid messages ----------------------------------------------------------------------------

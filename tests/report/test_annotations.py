@@ -54,10 +54,7 @@ def test_a_badge_is_green_only_if_everything_ran_and_passed(
 
 def test_a_failure_is_annotated_at_its_line() -> None:
     first, second, last = map(decoded, github(RUN))
-    assert first[:2] == (
-        "error",
-        {"file": "evals/math.yaml", "line": "14", "title": SUM.name},
-    )
+    assert first[:2] == ("error", {"file": "evals/math.yaml", "line": "14", "title": SUM.name})
     assert first[2].startswith("expected exact match:\n  want: The sum of 2 and 3 is 5.\n")
     assert first[2].endswith("\nrepeat: mcptest run evals/math.yaml -k 'get-sum adds two numbers'")
     assert second[1]["title"] == CRASH.name

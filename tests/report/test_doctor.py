@@ -115,7 +115,7 @@ def test_the_json_holds_every_item_and_the_counts() -> None:
         False,
     )
     assert [item["verdict"] for item in value["items"]] == [
-        *("breaks", "ready", "ready", "unknown", "not used"),
+        *("breaks", "ready", "ready", "unknown", "not used")
     ]
     first = value["items"][0]
     assert first["rules"] == [{"id": "PROTO-021", "bucket": "added"}]

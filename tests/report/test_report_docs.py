@@ -13,16 +13,7 @@ import msgspec
 import pytest
 
 from mcptest.core.results import RunReport
-from mcptest.report import (
-    agent,
-    annotations,
-    baseline,
-    junit,
-    markdown,
-    run_results,
-    sarif,
-    tap,
-)
+from mcptest.report import agent, annotations, baseline, junit, markdown, run_results, sarif, tap
 from mcptest.report.head import RunView
 from mcptest.report.terminal import Style
 from mcptest.report.write import badge

@@ -19,13 +19,7 @@ from mcptest.core.errors import ExitCode
 from mcptest.core.results import Proof, RunReport, Status
 from mcptest.report import agent, sarif, tap
 from mcptest.report.head import RunView
-from mcptest.report.problems import (
-    ReportedProblem,
-    ReportedRule,
-    path_of,
-    uri_of,
-    web_address,
-)
+from mcptest.report.problems import ReportedProblem, ReportedRule, path_of, uri_of, web_address
 from tests.report.test_junit import parsed as parsed_junit
 from tests.support.sample_run import CRASH, HOSTILE, READ, RUN, SKIPPED, SUM, TRIALS, hostile_run
 

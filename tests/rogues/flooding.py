@@ -187,10 +187,7 @@ def stateless_reply(method: str) -> Message:
     tool = {"name": "echo", "description": "Echo the text back.", "inputSchema": schema}
     cached = {"ttlMs": 0, "cacheScope": "private"}
     results: dict[str, Message] = {
-        "server/discover": {
-            "supportedVersions": [STATELESS],
-            "capabilities": {"tools": {}},
-        }
+        "server/discover": {"supportedVersions": [STATELESS], "capabilities": {"tools": {}}}
         | cached,
         "tools/list": {"tools": [tool | {"annotations": {"readOnlyHint": True}}]} | cached,
         "tools/call": {"content": [{"type": "text", "text": "hello"}]},

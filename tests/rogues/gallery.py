@@ -99,12 +99,7 @@ CASES: tuple[Case, ...] = (
         exit="SIGTERM",
         after="terminate",
     ),
-    Case(
-        "writes-one-byte-and-hangs",
-        "silence",
-        "silence",
-        cut_off="{",
-    ),
+    Case("writes-one-byte-and-hangs", "silence", "silence", cut_off="{"),
     Case("stops-itself", "silence", "silence", exit="SIGTERM", after="terminate"),
     Case("answers-byte-by-byte", "silence", exit=0),
     Case("forgets-to-flush", "silence", "silence", count=1, exit=0, after="stdin-closed"),
@@ -223,16 +218,12 @@ CASES: tuple[Case, ...] = (
     Case("id-as-string", "protocol", "silence", count=1),
     Case("id-is-null", "protocol", "silence", count=1),
     Case(
-        "answers-before-it-is-asked",
-        "protocol",
-        frames=(b'{"jsonrpc":"2.0","id":77,"result":{}}',),
+        "answers-before-it-is-asked", "protocol", frames=(b'{"jsonrpc":"2.0","id":77,"result":{}}',)
     ),
     Case("result-and-error", "protocol", count=2),
     Case("batch-where-none-belongs", "protocol", "silence", count=1),
     Case(
-        "answers-a-notification",
-        "protocol",
-        frames=(b'{"jsonrpc":"2.0","id":null,"result":{}}',),
+        "answers-a-notification", "protocol", frames=(b'{"jsonrpc":"2.0","id":null,"result":{}}',)
     ),
     Case("no-jsonrpc-member", "protocol", count=2),
     Case("echoes-the-client", "protocol", "silence", count=1),

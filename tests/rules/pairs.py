@@ -70,10 +70,7 @@ def called(result: Any, identifier: int = 9) -> list[Any]:
 
 
 def listed(method: str, member: str, *items: Any) -> list[Any]:
-    return [
-        handshake(server={member: {}}),
-        call(1, method, {}, {member: list(items)}),
-    ]
+    return [handshake(server={member: {}}), call(1, method, {}, {member: list(items)})]
 
 
 def page(identifier: int, cursor: Any, following: Any, **more: Any) -> list[Any]:
@@ -535,8 +532,7 @@ HTTP = {
         [http_handshake(), posted(3, ask(1, "ping"), SESSION)],
     ),
     "HTTP-006": http_pair(
-        [http_handshake(), posted(3, ask(1, "ping"), {"mcp-session-id": "s1"})],
-        [http_handshake()],
+        [http_handshake(), posted(3, ask(1, "ping"), {"mcp-session-id": "s1"})], [http_handshake()]
     ),
     "HTTP-007": http_pair(
         [http_handshake(), posted(3, ask(1, "ping"), {**SESSION, "mcp-protocol-version": C})],

@@ -223,8 +223,7 @@ def http(status: int, **more: Any) -> SeenExchange:
 
 
 @pytest.mark.parametrize(
-    ("rule", "right", "wrong"),
-    [("JSONRPC-002", -32700, -32600), ("JSONRPC-003", -32600, -32700)],
+    ("rule", "right", "wrong"), [("JSONRPC-002", -32700, -32600), ("JSONRPC-003", -32600, -32700)]
 )
 def test_what_is_no_request_is_an_error_or_refused_by_http(
     rule: str, right: int, wrong: int

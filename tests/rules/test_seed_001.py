@@ -155,10 +155,7 @@ STATEMENTS: dict[int, tuple[str, tuple[str, ...]]] = {
         "without a corpus for the revision to go to it passes with a note",
         (f"{DIFF}.test_a_target_without_a_corpus_passes_with_a_note",),
     ),
-    25: (
-        "a check without a pin is an error",
-        (f"{DIFF}.test_a_gate_without_a_pin_is_an_error",),
-    ),
+    25: ("a check without a pin is an error", (f"{DIFF}.test_a_gate_without_a_pin_is_an_error",)),
     26: (
         "only a changed rule is a breakage, and the run is red until the gate is loosened",
         (

@@ -160,7 +160,7 @@ PROOFS: dict[str, list[list[Part]]] = {
             listed("resources/templates/list", "resourceTemplates", 5),
             listed("resources/templates/list", "resourceTemplates", {"name": "n"}),
             listed("resources/templates/list", "resourceTemplates", {"uriTemplate": "a:{b}"}),
-        ],
+        ]
     ],
     "PROMPT-001": [
         [prompt(5), prompt({"role": "system", "content": {"type": "text", "text": "t"}})],

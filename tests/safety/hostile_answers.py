@@ -12,16 +12,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120 - quick to start
 
-from tests.safety.hostile import (
-    Obj,
-    asked,
-    hang,
-    note_pid,
-    said_as,
-    say,
-    serve,
-    text,
-)
+from tests.safety.hostile import Obj, asked, hang, note_pid, said_as, say, serve, text
 
 CASES: dict[str, Callable[[Obj], Obj | None]] = {}
 

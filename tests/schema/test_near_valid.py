@@ -137,10 +137,7 @@ KINDS = {
             "newlines,path traversal,shell injection,SQL injection"
         ),
     ),
-    "number": (
-        {"type": "number"},
-        "zero,negative,MAX_INT,MIN_INT,float precision,negative zero",
-    ),
+    "number": ({"type": "number"}, "zero,negative,MAX_INT,MIN_INT,float precision,negative zero"),
     "boolean": ({"type": "boolean"}, 'null value,0,1,"true","false"'),
     "array": ({"type": "array"}, "empty array,null value,1000 elements,mixed types,nested arrays"),
     "object": ({"type": "object"}, "empty object,null value,20 levels deep,100 keys"),

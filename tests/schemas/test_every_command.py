@@ -126,18 +126,14 @@ GOOD: dict[str, list[Any]] = {
         {"TOOL-001": "why", "INV-001": {"flaky": {"max_rate": 0.1}}},
         {"server": ["TOOL-001"], "v2025-11-25": {"INV-001": None}, "2026-07-28": []},
     ],
-    "exchanges": [
-        {"server_label": "x", "exchanges": [{"request": {"id": 1}, "response": None}]},
-    ],
+    "exchanges": [{"server_label": "x", "exchanges": [{"request": {"id": 1}, "response": None}]}],
     "flaky-history": [
         {
             "format": "mcptest.flaky-history/1",
             "runs": [{"revision": "2025-11-25", "outcomes": {"INV-001": "pass"}}],
         }
     ],
-    "example": [
-        {"format": "mcptest.example/1", "property": "x", "steps": []},
-    ],
+    "example": [{"format": "mcptest.example/1", "property": "x", "steps": []}],
     "mock": [{"name": "weather"}, {"name": "x", "version": "2", "title": None}],
 }
 BAD: dict[str, list[Any]] = {

@@ -38,8 +38,7 @@ COSTLY = {
 
 
 @pytest.mark.parametrize(
-    ("server", "costly"),
-    [("stdio_server", COSTLY | {"http", "socket"}), ("http_server", COSTLY)],
+    ("server", "costly"), [("stdio_server", COSTLY | {"http", "socket"}), ("http_server", COSTLY)]
 )
 def test_the_demo_starts_with_little_of_the_standard_library_only(
     server: str, costly: set[str]

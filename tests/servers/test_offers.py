@@ -36,9 +36,7 @@ def calls_of(tool: Tool) -> st.SearchStrategy[tuple[Tool, dict[str, Any]]]:
 
 
 @given(st.one_of([calls_of(tool) for tool in ALL_TOOLS]))
-def test_it_accepts_what_a_json_schema_validator_accepts(
-    call: tuple[Tool, dict[str, Any]],
-) -> None:
+def test_it_accepts_what_a_json_schema_validator_accepts(call: tuple[Tool, dict[str, Any]]) -> None:
     tool, arguments = call
     expected = VALIDATORS[tool.name].is_valid(arguments)
     assert (problem_with(arguments, tool.input, "arguments") is None) is expected

@@ -104,10 +104,7 @@ def test_progress_goes_to_its_request_with_todays_token() -> None:
         ("server", '{"id":1,"result":{}}'),
     )
     assert play(records, request(2, "ping")) == ['{"id":2,"result":{}}']
-    assert play(records, request(4, "tools/call", now)) == [
-        progress % "9",
-        '{"id":4,"result":{}}',
-    ]
+    assert play(records, request(4, "tools/call", now)) == [progress % "9", '{"id":4,"result":{}}']
 
 
 def test_notifications_in_between_are_replayed_and_other_records_are_not() -> None:

@@ -12,13 +12,7 @@ from mcptest.core.revision import Revision
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from mcptest.servers.demo.jsonrpc import Refusal, kind_of
-from mcptest.servers.scripted.script import (
-    Obj,
-    Script,
-    ScriptedCall,
-    ScriptStage,
-    Visit,
-)
+from mcptest.servers.scripted.script import Obj, Script, ScriptedCall, ScriptStage, Visit
 from tests.support.playing import PREFIX, Adder, D, E
 
 ODD: tuple[Any, ...] = (None, 0, -1.5, True, "", "é\x00", [], [None], {}, {"a": {}}, {"x": [1]})

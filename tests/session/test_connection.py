@@ -185,9 +185,7 @@ def test_many_unusable_messages_are_counted_and_the_last_is_shown(clock: Virtual
     assert "it sent 1000 unusable messages, the last one 'line 999'" in message
 
 
-def test_what_came_before_a_request_did_not_come_in_place_of_its_answer(
-    clock: VirtualTime,
-) -> None:
+def test_what_came_before_a_request_did_not_come_in_place_of_its_answer(clock: VirtualTime) -> None:
     connection = connected(clock, a=raw(b'data: {"jsonrpc":"2.0"}'), b=nothing)
     errors = []
     for method in ("a", "b"):

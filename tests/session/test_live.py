@@ -131,10 +131,7 @@ def test_a_capture_says_that_its_session_was_interrupted_while_it_began(tmp_path
     path = tmp_path / "session.jsonl"
     tape = recorded(path)
     session = LiveSession(
-        MUTE,
-        revision=Revision.V2025_11_25,
-        new_tape=lambda: tape,
-        should_stop=lambda: True,
+        MUTE, revision=Revision.V2025_11_25, new_tape=lambda: tape, should_stop=lambda: True
     )
     with session, pytest.raises(Stopped):
         session.begin()

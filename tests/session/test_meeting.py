@@ -157,8 +157,7 @@ def test_who_names_older_revisions_only_is_spoken_to_in_the_newest_of_them(
 
 
 @pytest.mark.parametrize(
-    "reaction",
-    [discovered("2031-01-01"), error(-32022, "no", {"supported": ["2031-01-01"]})],
+    "reaction", [discovered("2031-01-01"), error(-32022, "no", {"supported": ["2031-01-01"]})]
 )
 def test_nothing_in_common_is_an_error_that_names_what_the_server_speaks(
     clock: VirtualTime, reaction: Reaction

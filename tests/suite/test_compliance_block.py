@@ -78,9 +78,7 @@ compliance:
     assert own.expect == (Expectation("result.tools", {"min_length": 1}),)
 
 
-def test_no_tests_key_is_the_whole_corpus_and_an_empty_list_the_gates_alone(
-    tmp_path: Path,
-) -> None:
+def test_no_tests_key_is_the_whole_corpus_and_an_empty_list_the_gates_alone(tmp_path: Path) -> None:
     assert parsed(tmp_path, "compliance: {spec_version: draft}").tests is None
     assert parsed(tmp_path, "compliance: {tests: []}").tests == ()
     assert parsed(tmp_path, "compliance: []").tests == ()

@@ -19,9 +19,7 @@ from tests.support.suites import check
 
 def said(text: str, **others: Any) -> Observed:
     return Observed(
-        "tools/call",
-        result={"content": [{"type": "text", "text": text}], **others},
-        subject="x",
+        "tools/call", result={"content": [{"type": "text", "text": text}], **others}, subject="x"
     )
 
 
@@ -133,17 +131,9 @@ TEXTS: list[tuple[str, dict[str, Any], str | None]] = [
     ('{"net_delta":0.0}', {"net_delta": 0}, None),
     ('{"net_delta":2}', {"net_delta": 0}, "expected net_delta=0, got 2"),
     ('{"net_delta":0.9}', {"net_delta": 0}, "expected net_delta=0, got 0.9"),
-    (
-        '{"net_delta":"0"}',
-        {"net_delta": 0},
-        "net_delta: field not found or not a number in result",
-    ),
+    ('{"net_delta":"0"}', {"net_delta": 0}, "net_delta: field not found or not a number in result"),
     ("{}", {"net_delta": 0}, "net_delta: field not found or not a number in result"),
-    (
-        "[]",
-        {"net_delta": 0},
-        "net_delta: result is not valid JSON: expected an object, got array",
-    ),
+    ("[]", {"net_delta": 0}, "net_delta: result is not valid JSON: expected an object, got array"),
     (
         'x\n{"net_delta":0}',
         {"net_delta": 0},

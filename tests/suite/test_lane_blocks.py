@@ -129,11 +129,7 @@ def refused(tmp_path: Path, text: str) -> str:
     [
         (
             "compliance:\n  - name: PROTO-002\n  - name: PROTO-222\n",
-            [
-                "suite.yml:4:5: unknown rule PROTO-222",
-                "4 |   - name: PROTO-222",
-                "did you mean",
-            ],
+            ["suite.yml:4:5: unknown rule PROTO-222", "4 |   - name: PROTO-222", "did you mean"],
         ),
         (
             "compliance:\n  spec_version: v2024-11-05\n  tests:\n    - name: ELICIT-001\n",

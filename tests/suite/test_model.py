@@ -209,10 +209,7 @@ NOT_EMPTY = Expect(not_empty=True)
             "assert_sampling: {tool: t, args: {q: 1}, mock_text: m, mock_model: g, expect: E}",
             SamplingBlock("t", {"q": 1}, "m", "g", NOT_EMPTY),
         ),
-        (
-            "assert_sampling: {tool: t, expect: E}",
-            SamplingBlock("t", expect=NOT_EMPTY),
-        ),
+        ("assert_sampling: {tool: t, expect: E}", SamplingBlock("t", expect=NOT_EMPTY)),
         (
             "assert_logging: {set_level: debug, tool: t, args: {a: 1}, expect: {min_messages: 0}}",
             LoggingBlock("debug", "t", {"a": 1}, LoggingExpect(0)),

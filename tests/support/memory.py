@@ -19,11 +19,7 @@ class Memory:
     name: TransportName = "memory"
 
     def __init__(
-        self,
-        handler: Handler,
-        *,
-        sink: Sink,
-        clock: Callable[[], float] | None = None,
+        self, handler: Handler, *, sink: Sink, clock: Callable[[], float] | None = None
     ) -> None:
         self._handler = handler
         self._sink = sink

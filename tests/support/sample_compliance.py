@@ -230,10 +230,5 @@ def hostile_report(text: str, *, revisions: int = 1) -> ComplianceReport:
     )
     gate = GateResult(text, passed=False, detail=text, lines=(text, text))
     return ComplianceReport(
-        server=text,
-        judgements=judged,
-        gates=(gate,),
-        tool=text,
-        started=text,
-        notes=(text,),
+        server=text, judgements=judged, gates=(gate,), tool=text, started=text, notes=(text,)
     )

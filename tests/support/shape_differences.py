@@ -104,11 +104,7 @@ def _result_or_task(known: Definitions) -> None:
         known[name] = {
             "if": {"allOf": [_has("task"), {"not": _has(own)}]},
             "then": _ref("CreateTaskResult"),
-            "else": {
-                "allOf": [
-                    _ref(f"Whole{name}"),
-                ]
-            },
+            "else": {"allOf": [_ref(f"Whole{name}")]},
         }
 
 
@@ -183,13 +179,7 @@ DIFFERENCES: tuple[Difference, ...] = (
             Witness(
                 E,
                 Sort(Kind.REQUEST, "client", "tools/call"),
-                {
-                    "params": {
-                        "_meta": _META,
-                        "name": "t",
-                        "inputResponses": {"q": _HALF["result"]},
-                    }
-                },
+                {"params": {"_meta": _META, "name": "t", "inputResponses": {"q": _HALF["result"]}}},
                 we_accept=True,
             ),
         ),

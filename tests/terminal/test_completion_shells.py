@@ -57,11 +57,7 @@ def offered(place: Path) -> Offered:
             pytest.skip(f"{shell} is not installed")
         ask = {"bash": ASK_BASH, "fish": ASK_FISH}[shell]
         bare = {"bash": ["--norc"], "fish": ["--no-config"]}[shell]
-        env = {
-            **os.environ,
-            "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
-            "LINE": line,
-        }
+        env = {**os.environ, "PATH": f"{place / 'bin'}:{os.environ['PATH']}", "LINE": line}
         done = subprocess.run(
             [found, *bare, "-c", ask],
             cwd=place,

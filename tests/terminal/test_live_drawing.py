@@ -9,13 +9,7 @@ import re
 import pytest
 
 from mcptest.report import terminal
-from mcptest.report.progress import (
-    ERASE,
-    LiveBlock,
-    LiveState,
-    live_lines,
-    told_failure,
-)
+from mcptest.report.progress import ERASE, LiveBlock, LiveState, live_lines, told_failure
 from mcptest.report.terminal import Style
 from tests.support.sample_run import HOSTILE
 from tests.terminal.on_a_terminal import rows_on_screen

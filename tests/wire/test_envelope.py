@@ -53,11 +53,7 @@ TABLE: list[tuple[bytes, Kind, set[Flaw]]] = [
     (b'{"jsonrpc":"2.0","id":1}', INVALID, {F.NO_MEMBER}),
     (b"{}", INVALID, {F.JSONRPC_MISSING, F.NO_MEMBER}),
     (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', INVALID, {F.RESULT_AND_ERROR}),
-    (
-        b'{"jsonrpc":"2.0","id":1,"result":{},"error":null}',
-        RESULT,
-        {F.RESULT_AND_ERROR},
-    ),
+    (b'{"jsonrpc":"2.0","id":1,"result":{},"error":null}', RESULT, {F.RESULT_AND_ERROR}),
     (b'{"jsonrpc":"2.0","id":1,"result":null,"error":{}}', ERROR, {F.RESULT_AND_ERROR}),
     (b'{"jsonrpc":"2.0","id":1,"method":"m","result":{}}', INVALID, {F.METHOD_AND_ANSWER}),
     (b'{"jsonrpc":"2.0","id":1,"method":"m","error":{}}', INVALID, {F.METHOD_AND_ANSWER}),

@@ -151,23 +151,11 @@ REFUSED: dict[str, tuple[bytes, str]] = {
         b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
         "unsupported Transfer-Encoding",
     ),
-    "a chunk size that is none": (
-        CHUNKED + b"xyz\r\n",
-        "chunk's size is 'x",
-    ),
+    "a chunk size that is none": (CHUNKED + b"xyz\r\n", "chunk's size is 'x"),
     "a signed chunk size": (CHUNKED + b"+1\r\na\r\n", "'+"),
-    "an endless chunk size": (
-        CHUNKED + b"1;" + b"x" * 5000,
-        "chunk's size",
-    ),
-    "a chunk longer than its size": (
-        CHUNKED + b"1\r\nab\r\n",
-        "longer than its size",
-    ),
-    "a trailer that is none": (
-        CHUNKED + b"0\r\nnonsense\r\n\r\n",
-        "not a header",
-    ),
+    "an endless chunk size": (CHUNKED + b"1;" + b"x" * 5000, "chunk's size"),
+    "a chunk longer than its size": (CHUNKED + b"1\r\nab\r\n", "longer than its size"),
+    "a trailer that is none": (CHUNKED + b"0\r\nnonsense\r\n\r\n", "not a header"),
 }
 
 
@@ -200,12 +188,7 @@ def test_a_response_that_is_cut_off_is_told_from_a_whole_one(data: bytes, why: s
 
 
 @pytest.mark.parametrize(
-    "endless",
-    [
-        b"X: " + b"y" * 100 + b"\r\n",
-        b"y" * 100,
-        b"\r\nHTTP/1.1 100 Continue\r\n",
-    ],
+    "endless", [b"X: " + b"y" * 100 + b"\r\n", b"y" * 100, b"\r\nHTTP/1.1 100 Continue\r\n"]
 )
 def test_headers_without_end_are_refused_at_the_limit(endless: bytes) -> None:
     reader = ResponseReader("POST", header_bytes=1000)
@@ -310,8 +293,7 @@ def test_a_request_is_not_begun_before_somebody_asks_for_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "wanted"),
-    [(b"POST / HTTP/1.1\r\n", True), (b"POST / HTTP/1.0\r\n", False)],
+    ("start", "wanted"), [(b"POST / HTTP/1.1\r\n", True), (b"POST / HTTP/1.0\r\n", False)]
 )
 def test_only_a_modern_client_waits_to_be_asked_for_its_body(start: bytes, wanted: bool) -> None:
     reader = RequestReader(LIMIT)

@@ -32,11 +32,7 @@ E = Revision.V2026_07_28
         (Revision.V2024_11_05, None, {}),
         (Revision.V2025_03_26, "s", {"Mcp-Session-Id": "s"}),
         (Revision.V2025_06_18, None, {"MCP-Protocol-Version": "2025-06-18"}),
-        (
-            Revision.V2025_11_25,
-            "s",
-            {"MCP-Protocol-Version": "2025-11-25", "Mcp-Session-Id": "s"},
-        ),
+        (Revision.V2025_11_25, "s", {"MCP-Protocol-Version": "2025-11-25", "Mcp-Session-Id": "s"}),
     ],
 )
 def test_a_session_repeats_its_id_and_since_2025_06_18_its_version(

@@ -13,13 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest.commands.command_line import options_again, repeat_line, server_options
-from mcptest.commands.options import (
-    duration,
-    limit_of,
-    named_target,
-    startup_of,
-    wanted_revision,
-)
+from mcptest.commands.options import duration, limit_of, named_target, startup_of, wanted_revision
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.session.connection import Stopped

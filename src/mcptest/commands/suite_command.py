@@ -28,11 +28,7 @@ from mcptest.commands.options import (
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.results import RunReport
 from mcptest.core.safe_text import show
-from mcptest.probe.suites.server_start import (
-    check_variables,
-    chosen_target,
-    with_a_head_start,
-)
+from mcptest.probe.suites.server_start import check_variables, chosen_target, with_a_head_start
 from mcptest.probe.suites.settings import (
     Numbered,
     RunOptions,

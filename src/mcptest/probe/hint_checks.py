@@ -117,11 +117,7 @@ class Verifier:
     """Calls tools again and looks what that changed. One for all tools of a server."""
 
     def __init__(
-        self,
-        subject: Subject,
-        offer: Offer,
-        fixture: Path | None,
-        witnesses: Sequence[str] = (),
+        self, subject: Subject, offer: Offer, fixture: Path | None, witnesses: Sequence[str] = ()
     ) -> None:
         """`witnesses`: tools that only read and take no arguments."""
         self._subject = subject

@@ -8,13 +8,7 @@ from typing import Any
 from mcptest.core.capture import Frame, HttpRequest, HttpResponse, SseEvent, Trouble
 from mcptest.core.errors import ErrorKind
 from mcptest.core.message import Kind
-from mcptest.core.revision import (
-    HANDSHAKE_ERA,
-    SINCE_MARCH_2025,
-    STATELESS_ERA,
-    Revision,
-    Window,
-)
+from mcptest.core.revision import HANDSHAKE_ERA, SINCE_MARCH_2025, STATELESS_ERA, Revision, Window
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity, Side
 from mcptest.rules.declaration import MESSAGES, Check, Watching, session_rule

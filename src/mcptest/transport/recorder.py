@@ -53,11 +53,7 @@ class Recorder:
     _file = -1
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        masker: Masker | None = None,
-        limits: Limits = DEFAULT_LIMITS,
+        self, path: Path, *, masker: Masker | None = None, limits: Limits = DEFAULT_LIMITS
     ) -> None:
         self.path = path
         self.spare_older = False

@@ -108,10 +108,7 @@ class RevisionMove(msgspec.Struct, frozen=True):
 
 
 def examine(
-    order: Order,
-    newer: Revision,
-    older: Revision | None = None,
-    tell: Tell = lambda *_: None,
+    order: Order, newer: Revision, older: Revision | None = None, tell: Tell = lambda *_: None
 ) -> DoctorReport:
     """What breaks on the way to `newer`. `older` None: from what the server speaks today.
 
@@ -163,10 +160,7 @@ def _run_probes(
 
 
 def _confirm_breaks(
-    broken: Sequence[MigrationItem],
-    judged: Mapping[str, Judged],
-    first: Examination,
-    tell: Tell,
+    broken: Sequence[MigrationItem], judged: Mapping[str, Judged], first: Examination, tell: Tell
 ) -> tuple[dict[str, Judged], int]:
     """What breaks is looked at again, in a session of a server that was started for this.
 

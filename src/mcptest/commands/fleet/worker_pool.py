@@ -302,10 +302,7 @@ def end_orphaned_servers() -> None:
 
 @contextlib.contextmanager
 def judging_here(
-    orders: Sequence[FleetServerOrder],
-    stop: Stop,
-    jobs: int,
-    tell: Tell = lambda name, news: None,
+    orders: Sequence[FleetServerOrder], stop: Stop, jobs: int, tell: Tell = lambda name, news: None
 ) -> Iterator[Iterator[tuple[int, Found]]]:
     """The results as they come, each with the number of its order. The first signal ends all."""
     become_subreaper()  # not where one is judged, which may be in a program of others

@@ -159,11 +159,7 @@ class FuzzFinding(msgspec.Struct, frozen=True):
 
 
 def judged_call(
-    kind: OutcomeKind,
-    detail: str,
-    reply: Reply | None,
-    arguments: Any,
-    masker: Masker,
+    kind: OutcomeKind, detail: str, reply: Reply | None, arguments: Any, masker: Masker
 ) -> FuzzFinding:
     """The verdict on a call. A failure that the tool reports, and a refusal, are as it should be.
 

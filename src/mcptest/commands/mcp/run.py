@@ -36,14 +36,7 @@ from mcptest.servers.demo import versions
 from mcptest.servers.demo.__main__ import run as serve
 from mcptest.servers.demo.exchange import Call, ToolFailure
 from mcptest.servers.demo.jsonrpc import NOT_BLANK
-from mcptest.servers.demo.offers import (
-    Content,
-    Resource,
-    Template,
-    Tool,
-    declared_prompt,
-    says,
-)
+from mcptest.servers.demo.offers import Content, Resource, Template, Tool, declared_prompt, says
 from mcptest.servers.demo.start_options import BadOption, Options, set_option
 from mcptest.servers.demo.world import World
 

@@ -13,14 +13,7 @@ from mcptest.commands.options import duration, named_target, startup_of, wanted_
 from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
-from mcptest.probe.tour import (
-    Event,
-    SessionBegan,
-    Wishes,
-    recorder_for,
-    recording,
-    tour,
-)
+from mcptest.probe.tour import Event, SessionBegan, Wishes, recorder_for, recording, tour
 from mcptest.report.terminal import Style, why_revision
 from mcptest.session.live import LiveSession
 from mcptest.session.tape import Tape

@@ -19,12 +19,7 @@ from mcptest.core.limits import Deadline
 from mcptest.core.message import ABSENT, id_key
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import Asked, Conversation, Started, http_facts
-from mcptest.probe.compliance.course import (
-    Course,
-    Taken,
-    Unobserved,
-    set_going,
-)
+from mcptest.probe.compliance.course import Course, Taken, Unobserved, set_going
 from mcptest.probe.compliance.observed_facts import (
     ACKNOWLEDGED,
     FACTS,

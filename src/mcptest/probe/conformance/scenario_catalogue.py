@@ -40,9 +40,7 @@ FILES: Mapping[Side, Mapping[str, tuple[str, ...]]] = {
         "client/client_scenarios.yml": ("behaviour", "input_requests", "requests"),
         "auth/auth_scenarios.yml": ("authorization_checks",),
     },
-    Side.SERVER: {
-        "server/server_scenarios.yml": ("contents", "sessions", "stateless_requests"),
-    },
+    Side.SERVER: {"server/server_scenarios.yml": ("contents", "sessions", "stateless_requests")},
 }
 """With the modules beside each whose functions judge and act, or complete an entry (`completed`).
 They are imported when asked for: most commands never do, and who serves one scenario to a client

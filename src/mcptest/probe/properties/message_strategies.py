@@ -12,13 +12,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from msgspec.structs import replace
 
 from mcptest.core.message import ABSENT
-from mcptest.core.revision import (
-    HANDSHAKE_ERA,
-    NEWEST_HANDSHAKE,
-    Era,
-    Revision,
-    parse_revision,
-)
+from mcptest.core.revision import HANDSHAKE_ERA, NEWEST_HANDSHAKE, Era, Revision, parse_revision
 from mcptest.probe.hint_checks import claimed
 from mcptest.probe.properties.mutations import MUTATIONS, spoilt_message
 from mcptest.probe.properties.property_catalogue import KnownServer
@@ -610,9 +604,7 @@ EXAMPLES: Final[Mapping[str, Callable[[KnownServer], Examples]]] = {
         "no callable tool is marked so",
     ),
     "read-only": _related(
-        "read-only",
-        lambda tool: "readOnlyHint" in claimed(tool),
-        "no callable tool is marked so",
+        "read-only", lambda tool: "readOnlyHint" in claimed(tool), "no callable tool is marked so"
     ),
     "argument-order": _related(
         "argument-order", _has_several_arguments, "no callable tool has two arguments"

@@ -51,9 +51,7 @@ _ALL: Final = (
         by_tool=True,
     ),
     Property(
-        "arguments-almost-valid",
-        "a tool survives input that its schema just rejects",
-        by_tool=True,
+        "arguments-almost-valid", "a tool survives input that its schema just rejects", by_tool=True
     ),
     Property("conversations", "every session follows the session rules", share=8),
     Property(

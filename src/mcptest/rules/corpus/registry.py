@@ -275,12 +275,10 @@ class Row:
         "The same request without the fault; if it fails too, an error proves nothing.",
     ] = None
     unlike: Annotated[
-        SentCheck | None,
-        "A valid request; an error with the same message proves nothing.",
+        SentCheck | None, "A valid request; an error with the same message proves nothing."
     ] = None
     absent: Annotated[
-        SentCheck | None,
-        "The same request for a missing item; the same result proves nothing.",
+        SentCheck | None, "The same request for a missing item; the same result proves nothing."
     ] = None
     expect_of_both_eras: Annotated[
         Expected,

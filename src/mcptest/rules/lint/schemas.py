@@ -15,14 +15,7 @@ from mcptest.rules.lint.finding import (
     Remark,
     lint_rule,
 )
-from mcptest.rules.lint.surface import (
-    Item,
-    Parameter,
-    Surface,
-    nodes_of,
-    object_of,
-    required_of,
-)
+from mcptest.rules.lint.surface import Item, Parameter, Surface, nodes_of, object_of, required_of
 from mcptest.schema.validation import (
     CompiledSchema,
     SchemaError,

@@ -125,11 +125,7 @@ class Answer(msgspec.Struct, eq=False):
     def trouble(self, kind: ErrorKind, detail: str, excerpt: str = "") -> None:
         self.say(
             Trouble(
-                t=self.clock(),
-                error=kind.value,
-                detail=detail,
-                stream=self.stream,
-                excerpt=excerpt,
+                t=self.clock(), error=kind.value, detail=detail, stream=self.stream, excerpt=excerpt
             )
         )
 

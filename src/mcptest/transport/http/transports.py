@@ -241,12 +241,7 @@ class LegacySse:
         if self._endpoint is None:
             raise PeerError(ErrorKind.CLOSED, "no endpoint to POST to: the stream is not open")
         self._http.request(
-            "POST",
-            deadline,
-            headers,
-            payload,
-            target=self._endpoint.target,
-            only_acknowledged=True,
+            "POST", deadline, headers, payload, target=self._endpoint.target, only_acknowledged=True
         )
 
     def receive(self, deadline: Deadline) -> list[AnyRecord]:

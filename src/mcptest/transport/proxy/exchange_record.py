@@ -11,14 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from mcptest.core.capture import (
-    AnyRecord,
-    Frame,
-    Headers,
-    HttpRequest,
-    Note,
-    SseEvent,
-)
+from mcptest.core.capture import AnyRecord, Frame, Headers, HttpRequest, Note, SseEvent
 from mcptest.core.errors import ErrorKind, UsageError
 from mcptest.core.limits import DEFAULT_LIMITS, Limits
 from mcptest.core.safe_text import show

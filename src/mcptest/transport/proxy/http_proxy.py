@@ -33,13 +33,7 @@ from mcptest.transport.proxy.exchange_record import (
     through_us,
     upstream_head,
 )
-from mcptest.wire.http1 import (
-    EndOfMessage,
-    RequestHead,
-    ResponseHead,
-    ResponseReader,
-    WireError,
-)
+from mcptest.wire.http1 import EndOfMessage, RequestHead, ResponseHead, ResponseReader, WireError
 from mcptest.wire.mcp_headers import SSE_TYPE, media_type
 
 if TYPE_CHECKING:

@@ -57,9 +57,7 @@ class RefusingOnce(Conforming):
         )
 
 
-def _each_request(
-    judge: Callable[[SeenMessage], CheckFinding],
-) -> Judge[SeenSession]:
+def _each_request(judge: Callable[[SeenMessage], CheckFinding]) -> Judge[SeenSession]:
     """The worst that is to be said of any request."""
     return lambda seen: worst(map(judge, seen.requests()))
 
