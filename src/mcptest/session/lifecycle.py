@@ -127,9 +127,7 @@ class HandshakeLifecycle(_BothEras):
         self.server = _facts(result, result.get("serverInfo"), versions)
         self.first_answer = answer
         self.connection.resume = self._resume
-        stream = self.connection.notify(
-            "notifications/initialized", None, deadline, self.headers("", None)
-        )
+        stream = self.connection.notify("notifications/initialized", None, deadline, self._headers)
         # Over HTTP another request could overtake it on a second connection.
         self.connection.await_status(stream, "notifications/initialized", deadline)
         if self.listens:
@@ -157,7 +155,7 @@ class HandshakeLifecycle(_BothEras):
         params = {"requestId": pending.id, "reason": reason}
         pending.cancelled = True
         self.connection.forget(pending)
-        self.connection.notify("notifications/cancelled", params, deadline, self.headers("", None))
+        self.connection.notify("notifications/cancelled", params, deadline, self._headers)
 
     def subscribe(self, uri: str, deadline: Deadline) -> Pending:
         """Ask for updates of one resource. The pending request is what carries the subscription."""
@@ -181,7 +179,7 @@ class HandshakeLifecycle(_BothEras):
     def _serve(self, message: Message) -> None:
         """Answer a request of the server's at once."""
         outcome = self.answers.reply_to(message, self.revision)
-        self.connection.answer(message.id, outcome, self.headers("", None))
+        self.connection.answer(message.id, outcome, self._headers)
 
     def _resume(self, pending: Pending, deadline: Deadline) -> int:
         """Take up a broken response stream where it stopped, by `Last-Event-ID`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ from mcptest.core.message import Kind
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision, parse_revision
 from mcptest.core.safe_text import show
-from mcptest.probe.suites.server_start import prepare_ground, understand
+from mcptest.probe.suites import server_start
 from mcptest.probe.suites.settings import Numbered, Settings, server_key
 from mcptest.session.answers import NO_ANSWERS, Answers
 from mcptest.session.client import Client, Reply
@@ -26,12 +26,10 @@ from mcptest.session.live import LiveSession
 from mcptest.session.meeting import ASKED_FOR, Met
 from mcptest.suite.model import ClientCapabilities, SamplingBlock, SamplingMock, ServerSpec
 from mcptest.suite.templates import fill_json
+from mcptest.transport.base import Sink, Transport
 from mcptest.transport.process import ServerProcess
 from mcptest.transport.target import Target, reach_of, transport_for
 from mcptest.transport.temporary import FixtureError, ServerFixture
-
-if TYPE_CHECKING:
-    from mcptest.transport.base import Sink, Transport
 
 # -- The failure of a test that got no answer it could use, and which kind of failure it is ------
 
@@ -171,26 +169,23 @@ class ServerSession:
         if head_start is not None and head_start.is_taken_by(self._item, self._attempt):
             self.ground = head_start.ground
             return head_start.server, head_start.target, head_start.process
-        self.ground = prepare_ground(self._settings.fixture, self._choice)
-        return (*understand(self._spec, self._choice, self.ground.folder), None)
+        self.ground = server_start.prepare_ground(self._settings.fixture, self._choice)
+        return (*server_start.understand(self._spec, self._choice, self.ground.folder), None)
 
     def _quickly(self, target: Target) -> Target:
         """The same server, without a launcher in front once it is known what that starts."""
         if not self._settings.warm_start:
             return target
-        from mcptest.probe.suites.server_start import with_compile_cache
-
         shortcut = self._settings.memory.shortcuts.get(self._key)
-        return with_compile_cache(shortcut.instead_of(target) if shortcut else target)
+        return server_start.with_compile_cache(shortcut.instead_of(target) if shortcut else target)
 
     def _learn_shortcut(self, served: LiveSession) -> None:
         """Once for all tests whose server is started in the same way."""
-        from mcptest.probe.suites.server_start import is_launched, learn
-
         shortcuts = self._settings.memory.shortcuts
         pid = getattr(served.client.connection.transport, "pid", None)
-        if pid is not None and self._key not in shortcuts and is_launched(served.target):
-            shortcuts[self._key] = learn(pid, served.target, self.ground.folder)
+        is_launched = server_start.is_launched(served.target)
+        if is_launched and pid is not None and self._key not in shortcuts:
+            shortcuts[self._key] = server_start.learn(pid, served.target, self.ground.folder)
 
     @property
     def met(self) -> Met | None:
@@ -284,9 +279,9 @@ class ServerSession:
         grounds: list[ServerFixture] = []
 
         def reach(way: TransportName | None, sink: Sink) -> Transport:
-            ground = prepare_ground(self._settings.fixture, self._choice)
+            ground = server_start.prepare_ground(self._settings.fixture, self._choice)
             grounds.append(ground)
-            _, target = understand(self._spec, self._choice, ground.folder)
+            _, target = server_start.understand(self._spec, self._choice, ground.folder)
             return transport_for(self._quickly(target), sink, way=way)
 
         try:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -23,14 +22,9 @@ from mcptest.session.server_spec import ServerWords, target_of
 from mcptest.suite.model import ServerSpec, Test, TrajectoryBlock
 from mcptest.suite.reading import Place, SuiteError, SuiteProblem
 from mcptest.suite.templates import fill, fill_server, resolve, variables_of
-from mcptest.transport.process import ServerProcess
+from mcptest.transport.process import Launched, ServerProcess, behind
 from mcptest.transport.target import DEMO, Target, in_container, transport_for
 from mcptest.transport.temporary import ServerFixture, isolate_fixture
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from mcptest.transport.process import Launched
 
 
 def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
@@ -246,8 +240,6 @@ def with_compile_cache(target: Target) -> Target:
 
 def learn(pid: int, target: Target, fixture: str) -> Shortcut | None:
     """How to start the server of this process directly; None when that would be a guess."""
-    from mcptest.transport.process import behind
-
     seen = behind(pid)
     return None if seen is None else _shortcut(seen, target.command, fixture)
 
