@@ -94,7 +94,8 @@ class LiveSession:
         self._closing = closing
         self._new_tape = new_tape or (lambda: _tape(target.label, capture))
         self._should_stop = should_stop
-        self._tape: Tape | None = None
+        self.tape = Tape(target.label)
+        """What went over the session; over the last one where it is over."""
         self._client: Client | None = None
         self._is_prepared = False
         self._vain = 0
@@ -104,9 +105,9 @@ class LiveSession:
     def prepare(self) -> Client:
         """The client of the next session, to whom nothing was said yet."""
         if self._client is None or not self._is_prepared:
-            self._client = self._tape = None
+            self._client, self.tape = None, Tape(self.target.label)
             LiveSession.release_ended()
-            tape = self._tape = self._new_tape()
+            tape = self.tape = self._new_tape()
             manner: Manner = {**self._manner, "revision": self._wanted, "sink": tape}
             manner["began"] = self.tell_beginning
             if self.met is not None:
@@ -115,7 +116,7 @@ class LiveSession:
             self._client = Client(
                 answers=self._answers,
                 timeout=self.timeout,
-                before_waiting=tape.flush if tape.recorder is not None else None,
+                before_waiting=tape.recorder.flush if tape.recorder is not None else None,
                 should_stop=self._should_stop,
                 **manner,
             )
@@ -188,13 +189,6 @@ class LiveSession:
     def client(self) -> Client:
         """The client of the session; of the last one where it is over."""
         return self._client if self._client is not None else self.prepare()
-
-    @property
-    def tape(self) -> Tape:
-        """What went over the session; over the last one where it is over."""
-        if self._tape is None:
-            self._tape = Tape(self.target.label)
-        return self._tape
 
     @property
     def is_open(self) -> bool:

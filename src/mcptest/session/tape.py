@@ -187,10 +187,6 @@ class Tape:
         self._taken += taken
         return True
 
-    def flush(self) -> None:
-        if self.recorder is not None:
-            self.recorder.flush()
-
     # -- beginnings and ends ---------------------------------------------------------------
 
     def begin_again(self, way: TransportName) -> None:
