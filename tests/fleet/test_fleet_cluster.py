@@ -301,7 +301,7 @@ def listener(says: bytes) -> Iterator[tuple[str, threading.Event]]:
 @pytest.mark.parametrize(
     ("says", "told"),
     [
-        (b"", "does not answer: nothing came within"),
+        (b"", "does not answer: no response within"),
         (b"\xff" * 64, "is not a Dask scheduler"),
         (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "is not a Dask scheduler"),
     ],
