@@ -54,6 +54,14 @@ def test_the_next_session_uses_the_connection_of_the_one_before() -> None:
     assert [messages(records) for records in told] == [[PONG]] * 3
 
 
+def test_a_session_that_got_no_message_leaves_no_connection() -> None:
+    empty = b"HTTP/1.1 204 No Content\r\n\r\n"
+    with serving(always(empty)) as server, sessions(server) as kept:
+        for _ in range(2):
+            assert not messages(exchange(server, kept))
+        assert server.connections == 2
+
+
 def test_without_it_each_session_has_a_connection_of_its_own() -> None:
     with serving(always(reply())) as server:
         for _ in range(2):

@@ -230,10 +230,11 @@ class Exchanges:
                 self._say(Note(t=self._clock(), text=f"stream {stream}: never sent; {why}"))
                 return
 
-    def close(self) -> None:
+    def close(self, *, keep: bool) -> None:
+        """`keep`: idle connections may serve a later session."""
         for stream in [*self._running, *(queued.stream for queued in self._queue)]:
             self.abandon(stream, "still open when the transport was closed")
-        self._pool.close()
+        self._pool.close(keep=keep)
         self._leave_large()
 
     # -- one exchange ----------------------------------------------------------------------

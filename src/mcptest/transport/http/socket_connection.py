@@ -270,10 +270,10 @@ class ConnectionPool:
         for connection in paused:
             self.watch(connection)
 
-    def close(self) -> None:
+    def close(self, *, keep: bool) -> None:
         self.resume()
         for connection in list(self._connections.values()):
-            if self._kept is not None and connection.is_idle:
+            if keep and self._kept is not None and connection.is_idle:
                 del self._connections[connection.sock.fileno()]
                 self._poll.unregister(connection.sock)
                 self._kept.give(self._egress.origin, connection)

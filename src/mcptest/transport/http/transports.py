@@ -69,6 +69,8 @@ class StreamableHttp:
         self._standing = 0
         """The stream of the last GET of the endpoint."""
         self._closed = False
+        self._was_answered = False
+        """A message has come, so a connection to this server is worth keeping."""
 
     def open(self, deadline: Deadline) -> None:
         """Connect, so that a server that is not there is known before anything is sent."""
@@ -156,6 +158,7 @@ class StreamableHttp:
         if isinstance(record, Frame):
             if record.sender == "client":
                 return
+            self._was_answered = True
             self._waiting_bytes += len(record.raw)
         elif isinstance(record, SseEvent):
             self._waiting_bytes += len(record.data)
@@ -183,7 +186,7 @@ class StreamableHttp:
     def close(self, deadline: Deadline) -> None:
         if not self._closed:
             self._closed = True
-            self._exchanges.close()
+            self._exchanges.close(keep=self._was_answered)
             self._waiting = []  # nobody will ask for it; the sink has it
 
 
