@@ -52,7 +52,7 @@ function reliabilityCurve(measured) {
   const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, class: "curve", role: "img", "aria-label": `pass@k and pass^k for k from 1 to ${last}` });
   for (const share of [0, 0.5, 1]) {
     svg.append(drawn("line", { x1: left, x2: width - right, y1: y(share), y2: y(share), class: "grid" }),
-      drawn("text", { x: left - 6, y: y(share) + 4, "text-anchor": "end" }, `${share * 100} %`));
+      drawn("text", { x: left - 6, y: y(share) + 4, "text-anchor": "end" }, `${share * 100}%`));
   }
   svg.append(drawn("path", { d: `${path(measured.at_least_one)} ${back} Z`, class: "between" }),
     drawn("path", { d: path(measured.at_least_one), class: "can" }), drawn("path", { d: path(measured.every_one), class: "always" }));
