@@ -271,7 +271,7 @@ def test_the_time_for_a_session_ends_a_deaf_server(
     session.ask(2, "tools/call", {"name": "look", "arguments": {}})
     assert session.ends() == 1
     assert session.exit["after"] == "kill"
-    assert b"3 s" in session.said[1]
+    assert b"3s" in session.said[1]
 
 
 def test_a_client_that_reads_no_more_does_not_keep_us_after_a_signal(

@@ -228,7 +228,8 @@ def subscriptions(examination: Examination) -> Judged:
     if not examination.speaks_newer:
         if not used:
             return not_used("the server declares neither subscribe nor listChanged", asked)
-        told = f"the server declares {some(used)}, which needs removed methods"
+        need = "which need" if len(used) > 1 else "which needs"
+        told = f"the server declares {some(used)}, {need} removed methods"
         return breaks(told, examination.introduction, asked)
     if code_of(asked) != METHOD_NOT_FOUND:
         return _gone("resources/subscribe", asked)
