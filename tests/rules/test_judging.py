@@ -19,7 +19,7 @@ from mcptest.core.verdict import Outcome, Severity, Side, Verdict
 from mcptest.rules.catalogue import all_rules, find_rule
 from mcptest.rules.declaration import RULES, Check, Rule, Watching, session_rule
 from mcptest.rules.judge import judge
-from mcptest.rules.session import Session, follow
+from mcptest.rules.session import Session, Step, follow
 from mcptest.wire.capture_forms import SessionSource
 from mcptest.wire.envelope import decode
 from tests.rules.captures import (
@@ -96,6 +96,23 @@ def test_a_rule_that_returns_has_seen_enough() -> None:
 
     [found] = judge(full(handshake()), [rule_of(once)]).verdicts
     assert (found.outcome, found.observed) == (PASS, 1)
+
+
+def test_a_rule_of_single_steps_that_runs_out_of_values_does_not_pass() -> None:
+    def broken(check: Check, step: Step) -> None:
+        check.saw(step)
+        next(iter(()))
+
+    [found] = judge(full(handshake()), [rule_of(broken, by_step=True)]).verdicts
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert "StopIteration" in found.reason
+
+
+def test_a_rule_of_another_transport_is_sent_nothing() -> None:
+    seen: list[Step] = []
+    one = rule_of(lambda check, step: seen.append(step), by_step=True, transports=("http",))
+    [found] = judge(full(handshake()), [one]).verdicts
+    assert (found.outcome, seen) == (Outcome.NOT_APPLICABLE, [])
 
 
 def test_findings_are_bounded_but_counted() -> None:
